@@ -1,0 +1,56 @@
+# How every target of this project is made. A room (a folder under
+# src/penstock) is one library and one test binary; DEPS is the whole list of
+# rooms and packages it may use, and tools/check_includes holds it to that.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+set(PENSTOCK_SANITIZE "" CACHE STRING "address,undefined or thread")
+
+find_program(PENSTOCK_CCACHE ccache)
+if(PENSTOCK_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PENSTOCK_CCACHE})
+endif()
+
+# A fast linker where there is one: thirty test and product links are a good
+# part of a build from nothing.
+find_program(PENSTOCK_MOLD mold)
+if(PENSTOCK_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(penstock_options INTERFACE)
+target_compile_options(penstock_options INTERFACE
+  -Wall -Wextra -Werror -Werror=switch -Wno-unused-parameter
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Werror=thread-safety>)
+if(PENSTOCK_SANITIZE)
+  target_compile_options(penstock_options INTERFACE
+    -fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(penstock_options INTERFACE
+    -fsanitize=${PENSTOCK_SANITIZE})
+endif()
+
+# penstock_library(room HDRS ... SRCS ... DEPS ...)
+function(penstock_library name)
+  cmake_parse_arguments(ARG "" "" "HDRS;SRCS;DEPS" ${ARGN})
+  add_library(penstock_${name} STATIC ${ARG_SRCS} ${ARG_HDRS})
+  add_library(penstock::${name} ALIAS penstock_${name})
+  set_target_properties(penstock_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(penstock_${name}
+    PUBLIC ${ARG_DEPS} PRIVATE penstock_options)
+endfunction()
+
+# penstock_test(room SRCS ... DEPS ...): every *_test.cc of a room in one
+# binary, since linking thirty of them is what costs.
+function(penstock_test name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name}_test ${ARG_SRCS})
+  target_link_libraries(${name}_test PRIVATE
+    penstock_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name}_test COMMAND ${name}_test --gtest_brief=1)
+  set_tests_properties(${name}_test PROPERTIES TIMEOUT 600)
+endfunction()
