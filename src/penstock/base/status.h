@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 
 // Returns from the calling function if `expr` is not OK.
-#define PENSTOCK_RETURN_IF_ERROR(expr)                  \
-  do {                                                  \
-    absl::Status penstock_status_ = (expr);             \
+#define PENSTOCK_RETURN_IF_ERROR(expr)                   \
+  do {                                                   \
+    absl::Status penstock_status_ = (expr);              \
     if (!penstock_status_.ok()) return penstock_status_; \
   } while (false)
 

@@ -1,0 +1,22 @@
+#include "penstock/data/buffer.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace penstock {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+}  // namespace
+
+Buffer Buffer::Allocate(size_t size) {
+  const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+  void* memory = std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return Buffer(
+      Owner(memory, [](const void* p) { std::free(const_cast<void*>(p)); }),
+      memory, size);
+}
+
+}  // namespace penstock

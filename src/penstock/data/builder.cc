@@ -1,0 +1,121 @@
+#include "penstock/data/builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace penstock {
+namespace {
+
+void AddPins(const Column& column, Pins& pins) {
+  pins.insert(pins.end(), column.pins().begin(), column.pins().end());
+}
+
+}  // namespace
+
+bool ChunkBuilder::Fits(const Chunk& chunk) const {
+  if (sources_.empty()) return true;
+  const Chunk& first = sources_.front();
+  if (first.columns.size() != chunk.columns.size()) return false;
+  for (size_t c = 0; c < chunk.columns.size(); ++c) {
+    if (first.columns[c].dtype() != chunk.columns[c].dtype()) return false;
+    if (first.columns[c].rank() != chunk.columns[c].rank()) return false;
+  }
+  return first.has_lineage() == chunk.has_lineage();
+}
+
+int ChunkBuilder::AddSource(const Chunk& chunk) {
+  sources_.push_back(chunk);
+  return static_cast<int>(sources_.size()) - 1;
+}
+
+void ChunkBuilder::Append(int source, int64_t begin, int64_t count) {
+  if (count == 0) return;
+  rows_ += count;
+  if (!runs_.empty()) {
+    Run& last = runs_.back();
+    if (last.source == source && last.begin + last.count == begin) {
+      last.count += count;
+      return;
+    }
+  }
+  runs_.push_back({source, begin, count});
+}
+
+Column ChunkBuilder::BuildColumn(size_t index) const {
+  const Column& first = sources_[0].columns[index];
+  bool is_dense = true;
+  for (const Chunk& source : sources_) {
+    const Column& column = source.columns[index];
+    is_dense &= column.is_dense() && column.shape() == first.shape();
+  }
+  Pins pins;
+  for (const Chunk& source : sources_) AddPins(source.columns[index], pins);
+
+  if (is_dense) {
+    const int64_t row_bytes = first.row_bytes();
+    Buffer values = Buffer::Allocate(rows_ * row_bytes);
+    std::byte* to = values.MutableAs<std::byte>();
+    for (const Run& run : runs_) {
+      const size_t bytes = run.count * row_bytes;
+      if (bytes == 0) continue;
+      std::memcpy(to, sources_[run.source].columns[index].RowData(run.begin),
+                  bytes);
+      to += bytes;
+    }
+    return Column::Dense(first.dtype(), first.shape(), rows_, std::move(values),
+                         std::move(pins));
+  }
+
+  for (const Chunk& source : sources_) {
+    pins.push_back(source.columns[index].values().owner());
+  }
+  const int rank = first.rank();
+  Buffer data = Buffer::Allocate(rows_ * sizeof(void*));
+  Buffer dims = Buffer::Allocate(rows_ * rank * sizeof(int64_t));
+  const std::byte** pointer = data.MutableAs<const std::byte*>();
+  int64_t* dim = dims.MutableAs<int64_t>();
+  for (const Run& run : runs_) {
+    const Column& column = sources_[run.source].columns[index];
+    for (int64_t row = run.begin; row < run.begin + run.count; ++row) {
+      *pointer++ = column.RowData(row);
+      dim = std::copy_n(column.RowShape(row).begin(), rank, dim);
+    }
+  }
+  return Column::Ragged(first.dtype(), rank, rows_, std::move(data),
+                        std::move(dims), std::move(pins));
+}
+
+Chunk ChunkBuilder::Build() {
+  Chunk out;
+  if (runs_.size() == 1) {
+    out = Slice(sources_[runs_[0].source], runs_[0].begin, runs_[0].count);
+  } else if (!runs_.empty()) {
+    out.rows = rows_;
+    for (size_t c = 0; c < sources_[0].columns.size(); ++c) {
+      out.columns.push_back(BuildColumn(c));
+    }
+    const bool has_lineage = sources_[0].has_lineage();
+    if (has_lineage) out.lineage = Buffer::Allocate(rows_ * sizeof(uint64_t));
+    int64_t row = 0;
+    for (const Run& run : runs_) {
+      const Chunk& source = sources_[run.source];
+      if (has_lineage) {
+        std::memcpy(out.lineage.MutableAs<uint64_t>() + row,
+                    source.lineage.As<uint64_t>() + run.begin,
+                    run.count * sizeof(uint64_t));
+      }
+      for (const RowError& error : source.errors) {
+        if (error.row >= run.begin && error.row < run.begin + run.count) {
+          out.errors.push_back({row + error.row - run.begin, error.status});
+        }
+      }
+      row += run.count;
+    }
+  }
+  rows_ = 0;
+  sources_.clear();
+  runs_.clear();
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,111 @@
+// A native function: its signature, its documentation, what it promises of its
+// result and how it computes one. The list of them is the one truth: Python's
+// wrappers and their docstrings are made from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "penstock/data/chunk.h"
+#include "penstock/data/column.h"
+#include "penstock/data/spec.h"
+
+namespace penstock::functions {
+
+// The user's None.
+struct None {
+  friend bool operator==(None, None) = default;
+};
+
+// What is fixed when a function is recorded: an axis, a dtype, a flag.
+using Attr = std::variant<None, bool, int64_t, double, std::string, DType,
+                          std::vector<int64_t>>;
+using Attrs = std::map<std::string, Attr>;
+
+// An argument as known before any row exists.
+struct ArgSpec {
+  TensorSpec spec;
+  // A Python scalar: in arithmetic it takes the dtype of what it meets, as
+  // numpy 2 has it (its spec says bool, int64, float64 or complex128).
+  bool is_weak = false;
+  // The value, where it is already known: a dense column of one row.
+  const Column* constant = nullptr;
+};
+
+// An argument as rows. `is_uniform`: one row that stands for all rows, as
+// constants and bound values are.
+struct Arg {
+  const Column* column;
+  bool is_uniform = false;
+  bool is_weak = false;
+};
+
+// One evaluation over a run of rows.
+struct EvalContext {
+  int64_t rows = 0;
+  // For random functions: (seed, epoch, node and call, hashed) and a word per
+  // row; value of a row depends on these alone. Null if no lineage was asked
+  // for (then nothing random runs).
+  uint64_t random_key = 0;
+  const uint64_t* lineage = nullptr;
+  // Rows that are errors already: computing them is allowed, reporting them is
+  // not. By ascending row; may be null.
+  const std::vector<RowError>* known_errors = nullptr;
+  // Where a function puts the error of a single row, in any order; the row's
+  // result is then meaningless. At most one per row is kept by the caller.
+  std::vector<RowError>* errors = nullptr;
+};
+
+enum class ParamKind : uint8_t {
+  kTensor,   // a value: symbolic, array or scalar
+  kTensors,  // a list of values, at least one
+  kInt,
+  kInts,  // a tuple of ints, or one int
+  kBool,
+  kFloat,
+  kText,
+  kDType,
+  kAxis,  // None, an int, or a tuple of ints
+};
+
+struct Param {
+  std::string_view name;
+  ParamKind kind;
+  // As Python writes it ("None", "False", "1.0"); empty if it must be given.
+  std::string_view default_value;
+  std::string_view doc;
+};
+
+struct Function {
+  std::string_view name;
+  std::vector<Param> params;
+  // One line, then an example as a doctest that shows the result.
+  std::string_view doc;
+  std::string_view example;
+  bool is_random = false;
+
+  // The result's spec, or InvalidArgument: expected first, found last.
+  absl::StatusOr<TensorSpec> (*infer)(absl::Span<const ArgSpec> args,
+                                      const Attrs& attrs);
+  // The result: context.rows rows, or one row if every argument is uniform and
+  // the function is not random. `result` is what infer() promised. Errors of
+  // single rows go to context.errors; a returned error ends the iterator.
+  absl::StatusOr<Column> (*eval)(absl::Span<const Arg> args, const Attrs& attrs,
+                                 const TensorSpec& result,
+                                 EvalContext& context);
+};
+
+// Every native function, by name.
+absl::Span<const Function> AllFunctions();
+// Null if there is none of that name.
+const Function* FindFunction(std::string_view name);
+
+}  // namespace penstock::functions

@@ -1,0 +1,69 @@
+// A recorded function made ready to run over columns.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "penstock/data/chunk.h"
+#include "penstock/data/spec.h"
+#include "penstock/functions/function.h"
+
+namespace penstock::functions {
+
+struct ArgumentStep {
+  uint32_t index;  // component of the input
+};
+struct BoundStep {
+  uint32_t index;  // value bound when the enclosing sub-plan started
+};
+struct ConstantStep {
+  Column value;  // dense, one row
+  bool is_weak = false;
+};
+struct CallStep {
+  std::string function;
+  std::vector<uint32_t> args;  // earlier steps
+  Attrs attrs;
+};
+// Step i defines value i.
+using Step = std::variant<ArgumentStep, BoundStep, ConstantStep, CallStep>;
+
+// Immutable after Make(), and then safe to share between threads.
+class Program final {
+ public:
+  // Infers every step's spec. InvalidArgument names the step that is wrong
+  // (`error_step`, if not null, receives its number, so that the caller can add
+  // the user's line).
+  static absl::StatusOr<Program> Make(std::vector<Step> steps,
+                                      std::vector<uint32_t> outputs,
+                                      absl::Span<const TensorSpec> arguments,
+                                      absl::Span<const TensorSpec> bound,
+                                      int* error_step = nullptr);
+
+  // Of each output; a weak scalar that is returned gets numpy's default dtype.
+  const std::vector<TensorSpec>& output_specs() const { return output_specs_; }
+  // Whether any step is random: then rows need a lineage.
+  bool is_random() const { return is_random_; }
+
+  // Evaluates over `rows` rows of `arguments`; `bound` columns have one row
+  // each. Gives one column of context.rows rows per output. Row errors are
+  // added to context.errors, sorted, one per row.
+  absl::StatusOr<std::vector<Column>> Run(absl::Span<const Column> arguments,
+                                          absl::Span<const Column> bound,
+                                          EvalContext& context) const;
+
+ private:
+  std::vector<Step> steps_;
+  std::vector<const Function*> functions_;  // null for other steps
+  std::vector<TensorSpec> specs_;
+  std::vector<bool> is_weak_;
+  std::vector<uint32_t> outputs_;
+  std::vector<TensorSpec> output_specs_;
+  bool is_random_ = false;
+};
+
+}  // namespace penstock::functions
