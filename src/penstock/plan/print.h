@@ -1,0 +1,29 @@
+// A plan as text, fit for a log.
+#pragma once
+
+#include <string>
+
+#include "penstock/plan.pb.h"
+
+namespace penstock::plan {
+
+// The operator's name as users write it: "flat_map", "TFRecordDataset".
+std::string OpName(const Node& node);
+
+// The node's name in messages and tables: the operator and the node's number,
+// "map_2".
+std::string NodeName(const Plan& plan, int node);
+
+// The operator's parameters in a few words: "size=64, drop_remainder".
+std::string Detail(const Node& node);
+
+// One line per node, root first, inputs indented below it:
+//   batch_3(size=2)  -> int64(None,)  [3]          train.py:12
+//     map_2(f)       -> int64()       [5]          train.py:11
+std::string Print(const Plan& plan);
+
+// Adds node and user's line to an error's message: 
+//   at node "map_2", made at train.py:31
+absl::Status Located(const absl::Status& status, const Plan& plan, int node);
+
+}  // namespace penstock::plan
