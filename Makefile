@@ -53,8 +53,8 @@ matrix:  ## the C++ tests by gcc and clang, debug and release
 	  tools/build clang-release
 	tools/run_tests --cpp build/clang-release
 
-bench: setup  ## the benchmarks, in full
-	@$(PYTHON) bench/run.py
+bench: setup  ## the benchmarks, in full; ONLY=name for some
+	@$(PYTHON) bench/run.py $(if $(ONLY),--only $(ONLY))
 
 wheel: setup  ## dist/penstock-*.whl: the package with its binary
 	@$(PYTHON) tools/make_wheel.py
