@@ -177,6 +177,9 @@ absl::StatusOr<TensorSpec> InferPromoted(std::string_view name, Rule rule,
   TensorSpec result;
   PENSTOCK_ASSIGN_OR_RETURN(result.dtype,
                             ComputeDTypeOrError(name, rule, promoted));
+  for (const ArgSpec& arg : args) {
+    PENSTOCK_RETURN_IF_ERROR(CheckFits(arg, result.dtype));
+  }
   PENSTOCK_ASSIGN_OR_RETURN(result.shape, BroadcastShape(args));
   return result;
 }

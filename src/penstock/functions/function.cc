@@ -9,7 +9,8 @@ namespace {
 
 std::vector<Function> MakeAll() {
   std::vector<Function> all;
-  for (auto group : {ArithmeticFunctions, CompareFunctions}) {
+  for (auto group : {ArithmeticFunctions, MathFunctions, CompareFunctions,
+                     BitFunctions, SelectFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

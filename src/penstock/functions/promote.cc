@@ -156,9 +156,6 @@ absl::StatusOr<DType> PromoteOrError(std::string_view function,
           absl::StrAppend(out, Text(Name(arg.spec.dtype)));
         })));
   }
-  for (const ArgSpec& arg : args) {
-    PENSTOCK_RETURN_IF_ERROR(CheckFits(arg, *dtype));
-  }
   return *dtype;
 }
 

@@ -35,7 +35,7 @@ std::optional<DType> Promote(absl::Span<const ArgSpec> args);
 std::optional<DType> Promote(absl::Span<const Arg> args);
 
 // As above; InvalidArgument that names `function` and the dtypes if there is
-// none, or if a Python integer does not fit the dtype.
+// none.
 absl::StatusOr<DType> PromoteOrError(std::string_view function,
                                      absl::Span<const ArgSpec> args);
 
