@@ -9,8 +9,10 @@ namespace {
 
 std::vector<Function> MakeAll() {
   std::vector<Function> all;
-  for (auto group : {ArithmeticFunctions, MathFunctions, CompareFunctions,
-                     BitFunctions, SelectFunctions}) {
+  for (auto group :
+       {ArithmeticFunctions, MathFunctions, CompareFunctions, BitFunctions,
+        SelectFunctions, ShapeFunctions, JoinFunctions, IndexFunctions,
+        GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/functions/broadcast.h"
+#include "penstock/functions/promote.h"
 
 namespace penstock::functions {
 
@@ -44,8 +46,25 @@ absl::Status CheckElementSize(absl::Span<const int64_t> shape, DType dtype) {
   }
   if (!is_too_large || is_empty) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("an element may take 2 GiB; got ", Name(dtype).data(),
+      absl::StrCat("an element may take 2 GiB; got ", Text(Name(dtype)),
                    " of shape ", ToString(shape)));
+}
+
+absl::StatusOr<int> RankFrom(const Arg& shape, int64_t rows) {
+  const Column& column = *shape.column;
+  int64_t rank = column.is_dense() ? NumItems(column.shape()) : 0;
+  for (int64_t row = 0; row < rows && !column.is_dense(); ++row) {
+    const int64_t own = column.RowItems(RowIndex(shape, row));
+    if (row > 0 && own != rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rows must have one rank; got shapes of ", rank,
+                       " and of ", own, " dimensions"));
+    }
+    rank = own;
+  }
+  if (rank <= kMaxRank) return static_cast<int>(rank);
+  return absl::InvalidArgumentError(
+      absl::StrCat("a value may have ", kMaxRank, " dimensions; got ", rank));
 }
 
 RowsWriter::RowsWriter(DType dtype, int rank, int64_t rows)

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -40,6 +41,9 @@ void AddPins(Pins& pins, const Pins& more);
 Pins StringPins(absl::Span<const Arg> args);
 
 void ReportRow(EvalContext& context, int64_t row, absl::Status status);
+
+// What an error row that should hold one item points to.
+alignas(16) inline constexpr std::byte kZeroItem[16] = {};
 
 // InvalidArgument unless a value of this shape is within kMaxElementBytes.
 absl::Status CheckElementSize(absl::Span<const int64_t> shape, DType dtype);
@@ -129,5 +133,34 @@ absl::StatusOr<Column> MakeRows(DType dtype, int rank, int64_t rows,
   }
   return std::move(writer).Finish(std::move(pins));
 }
+
+// Rows that lie where those of `x` do, with other shapes; no copy.
+// shape_of as for MakeRows(); the items of a shape must be those of the row.
+template <typename ShapeOf>
+Column MakeViews(const Arg& x, int rank, int64_t rows, EvalContext& context,
+                 ShapeOf&& shape_of) {
+  const Column& from = *x.column;
+  Buffer pointers = Buffer::Allocate(rows * sizeof(void*));
+  Buffer dims = Buffer::Allocate(rows * rank * sizeof(int64_t));
+  const std::byte** pointer = pointers.MutableAs<const std::byte*>();
+  int64_t* dim = dims.MutableAs<int64_t>();
+  for (int64_t row = 0; row < rows; ++row, dim += rank) {
+    pointer[row] = from.RowData(RowIndex(x, row));
+    absl::Status status = shape_of(row, dim);
+    if (!status.ok()) {
+      ReportRow(context, row, std::move(status));
+      for (int i = 0; i < rank; ++i) dim[i] = 0;
+      pointer[row] = kZeroItem;
+    }
+  }
+  Pins pins = from.pins();
+  pins.push_back(from.values().owner());
+  return Column::Ragged(from.dtype(), rank, rows, std::move(pointers),
+                        std::move(dims), std::move(pins));
+}
+
+// The number of items in every row of a vector or scalar argument that says a
+// shape: the rank of the result. InvalidArgument if rows differ in it.
+absl::StatusOr<int> RankFrom(const Arg& shape, int64_t rows);
 
 }  // namespace penstock::functions
