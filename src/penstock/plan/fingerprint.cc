@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "google/protobuf/message.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/wire.h"
+#include "penstock/data/encode.h"
 
 // A message is written as (field number, value) pairs in the order of numbers,
 // unset fields left out: a field added to the schema later changes nothing for
@@ -49,6 +51,21 @@ bool IsMeant(const Options& options) { return options.has_deterministic(); }
 bool IsTransparent(const Node& node) {
   return node.has_prefetch() ||
          (node.has_with_options() && !IsMeant(node.with_options().options()));
+}
+
+// A chunk's bytes with zeros between its buffers, where writers need not write.
+std::string WithoutGaps(const std::string& bytes) {
+  Buffer copy = Buffer::Allocate(bytes.size());
+  if (!bytes.empty()) {
+    std::memcpy(copy.MutableAs<char>(), bytes.data(), bytes.size());
+  }
+  absl::StatusOr<Chunk> chunk = Decode(copy);
+  if (!chunk.ok()) return bytes;
+  const size_t size = EncodedSize(*chunk);
+  Buffer out = Buffer::Allocate(size);
+  std::memset(out.MutableAs<char>(), 0, size);
+  Encode(*chunk, out.MutableAs<std::byte>());
+  return std::string(out.As<char>(), size);
 }
 
 bool IsLeftOut(const Message& message, const FieldDescriptor& field) {
@@ -171,6 +188,10 @@ class Canonical final {
                          : r.GetRepeatedEnumValue(message, f, i));
         break;
       case FieldDescriptor::CPPTYPE_STRING:
+        if (message.GetDescriptor() == Rows::descriptor() &&
+            field.number() == Rows::kChunkFieldNumber) {
+          return WithoutGaps(r.GetString(message, f));
+        }
         return i < 0 ? r.GetString(message, f)
                      : r.GetRepeatedString(message, f, i);
       case FieldDescriptor::CPPTYPE_MESSAGE:

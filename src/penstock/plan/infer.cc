@@ -30,6 +30,8 @@ Arity ArityOf(const Node& node) {
       return {1, std::numeric_limits<size_t>::max()};
     case Node::kConcatenate:
       return {2, 2};
+    case Node::OP_NOT_SET:  // refused for that, whatever its inputs
+      return {0, std::numeric_limits<size_t>::max()};
     default:
       return {1, 1};
   }

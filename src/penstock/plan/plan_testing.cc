@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "penstock/data/encode.h"
@@ -43,8 +44,9 @@ Plan AppendOrDie(std::vector<Plan> inputs, Node node,
 }
 
 plan::Rows RowsOf(const Chunk& chunk, ElementSpec spec) {
-  // Through aligned memory: Encode() wants it.
+  // Through aligned memory: Encode() wants it, and leaves gaps as they are.
   Buffer bytes = Buffer::Allocate(EncodedSize(chunk));
+  std::memset(bytes.MutableAs<char>(), 0, bytes.size());
   Encode(chunk, bytes.MutableAs<std::byte>());
   plan::Rows rows;
   rows.set_chunk(bytes.As<char>(), bytes.size());
