@@ -90,8 +90,9 @@ class Iterator final {
   // every node's state, and a checksum.
   std::string Save() const;
 
-  const Pipeline& pipeline() const { return *pipeline_; }
-  const Run& run() const { return *run_; }
+  const std::shared_ptr<const Pipeline>& pipeline() const { return pipeline_; }
+  // What it has counted so far; may be read while it runs.
+  std::shared_ptr<const Run> run() const { return run_; }
 
  private:
   Iterator(std::shared_ptr<const Pipeline> pipeline, std::shared_ptr<Run> run)
