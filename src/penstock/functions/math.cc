@@ -83,8 +83,22 @@ PENSTOCK_FLOAT_FUNCTION(Arctan, "arctan", std::atan(x));
 PENSTOCK_ROUNDING(Floor, "floor", Rule::kRealOrBool, std::floor);
 PENSTOCK_ROUNDING(Ceil, "ceil", Rule::kRealOrBool, std::ceil);
 PENSTOCK_ROUNDING(Trunc, "trunc", Rule::kRealOrBool, std::trunc);
-PENSTOCK_ROUNDING(Round, "round", Rule::kRealOrBool, std::nearbyint);
 #undef PENSTOCK_ROUNDING
+
+struct Round {
+  static constexpr std::string_view kName = "round";
+  static constexpr Rule kRule = Rule::kNumber;
+  template <Number T>
+  static T Do(T x) {
+    if constexpr (Complex<T>) {
+      return T(std::nearbyint(x.real()), std::nearbyint(x.imag()));
+    } else if constexpr (Floating<T>) {
+      return std::nearbyint(x);
+    } else {
+      return x;
+    }
+  }
+};
 
 struct Negative {
   static constexpr std::string_view kName = "negative";
