@@ -60,6 +60,16 @@ TEST(Append, GivesAnInstanceToWhatIsShared) {
             Cache(Range(5)).nodes(1).instance());
 }
 
+TEST(Append, GivesAnInstanceToRandomFunctions) {
+  for (const functions::Function& function : functions::AllFunctions()) {
+    FunctionBuilder f;
+    Node node;
+    *node.mutable_map()->mutable_function() =
+        f.Return(f.Call(std::string(function.name), {f.Arg(0)}));
+    EXPECT_EQ(plan::NeedsInstance(node), function.is_random) << function.name;
+  }
+}
+
 TEST(Append, BoundValuesGrow) {
   const plan::TensorSpec a = LeafOf(plan::INT64);
   const plan::TensorSpec b = LeafOf(plan::STRING, {std::nullopt});
