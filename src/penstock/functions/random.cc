@@ -291,7 +291,7 @@ std::vector<Function> RandomFunctions() {
        .infer = InferNormal,
        .eval = EvalNormal},
       {.name = "random_int",
-       .params = {shape,
+       .params = {{"shape", ParamKind::kTensor, "", "The dimensions."},
                   {"minval", ParamKind::kTensor, "", "The least value."},
                   {"maxval", ParamKind::kTensor, "",
                    "The end, which is never reached."},

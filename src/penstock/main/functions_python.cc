@@ -56,8 +56,11 @@ std::string Signature(const Function& function) {
       const bool may_be_none = param.default_value == "None" &&
                                param.kind != ParamKind::kAxis &&
                                TypeOf(param.kind) != "Any";
+      const bool is_dtype =
+          param.kind == ParamKind::kDType && param.default_value != "None";
       absl::StrAppend(&text, may_be_none ? " | None" : "", " = ",
-                      Text(param.default_value));
+                      is_dtype ? "\"" : "", Text(param.default_value),
+                      is_dtype ? "\"" : "");
     }
     params.push_back(std::move(text));
   }
@@ -91,9 +94,9 @@ std::string Docstring(const Function& function) {
   std::string out = absl::StrCat("    \"\"\"", Text(function.doc), "\n");
   if (!function.example.empty()) {
     absl::StrAppend(&out, "\n    Example:\n");
+    const std::string example = Text(function.example);
     for (absl::string_view line :
-         absl::StrSplit(absl::StripAsciiWhitespace(Text(function.example)),
-                        '\n')) {
+         absl::StrSplit(absl::StripAsciiWhitespace(example), '\n')) {
       absl::StrAppend(&out, line.empty() ? "" : "        ", line, "\n");
     }
   }
