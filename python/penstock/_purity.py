@@ -100,6 +100,14 @@ _REFUSED = {
     "STORE_ATTR": "it assigns to an attribute",
     "DELETE_ATTR": "it deletes an attribute",
 }
+_FUNCTION_KINDS = (
+    type,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    functools.partial,
+    np.ufunc,
+)
 _UNKNOWN = object()
 
 # Name, container, and the identities of its items when looked at.
@@ -107,11 +115,11 @@ Containers = list[tuple[str, Any, list[int]]]
 
 
 class _RefusalError(Exception):
-    def __init__(self, name: str, reason: str, line: int | None = None) -> None:
+    def __init__(self, name: str, reason: str, where: str = "") -> None:
         super().__init__(reason)
         self.name = name
         self.reason = reason
-        self.line = line
+        self.where = where  # file:line
 
 
 def check(function: Any) -> Containers:
@@ -124,11 +132,7 @@ def check(function: Any) -> Containers:
     try:
         checker.check(function)
     except _RefusalError as refusal:
-        code = getattr(unwrap(function), "__code__", None)
-        where = ""
-        if code is not None:
-            line = refusal.line or code.co_firstlineno
-            where = f" ({code.co_filename}:{line})"
+        where = f" ({refusal.where})" if refusal.where else ""
         name = getattr(function, "__qualname__", repr(function))
         raise UnsupportedFunctionError(
             f"function {name}{where} cannot be recorded as a native function: "
@@ -212,6 +216,10 @@ class _Checker:
             for key, item in value.items():
                 self._value(f"a key of {name}", key)
                 self._value(f"{name}[{key!r}]", item)
+        elif _is_numpy(value) and not isinstance(
+            value, (type, types.ModuleType)
+        ):
+            self._builtin(name, value)
         elif isinstance(value, types.FunctionType):
             self._function(name, value)
         elif isinstance(value, types.MethodType):
@@ -229,9 +237,7 @@ class _Checker:
                 )
         elif isinstance(value, type):
             self._class(name, value)
-        elif isinstance(value, (types.BuiltinFunctionType, np.ufunc)) or (
-            callable(value) and _is_numpy(value)
-        ):
+        elif isinstance(value, types.BuiltinFunctionType):
             self._builtin(name, value)
         elif (call := _call_method(value)) is not None:
             self._function(name, call, value)
@@ -292,7 +298,7 @@ class _Checker:
             raise _RefusalError(
                 name,
                 "generators and coroutines are no functions of an element",
-                code.co_firstlineno,
+                f"{code.co_filename}:{code.co_firstlineno}",
             )
         self._value(f"a default of {name}", function.__defaults__ or ())
         self._value(f"a default of {name}", function.__kwdefaults__ or {})
@@ -320,8 +326,7 @@ class _Checker:
             try:
                 self._chain(load, value)
             except _RefusalError as refusal:
-                if refusal.line is None:
-                    refusal.line = load.line
+                refusal.where = refusal.where or load.where
                 raise
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
@@ -371,8 +376,8 @@ class _Checker:
                 value, (tuple, list, dict, set, frozenset)
             ):
                 break  # A method or an attribute of a value.
-            elif isinstance(value, type) or callable(value):
-                break
+            elif isinstance(value, _FUNCTION_KINDS) or _is_ours(value):
+                break  # `function.attribute`: judged by the function.
             else:
                 inner = _attribute(value, attribute)
                 if inner is _UNKNOWN:
@@ -490,7 +495,7 @@ class _Load:
     kind: str  # "global", "cell", "local" or "import"
     name: str
     attributes: list[str]
-    line: int | None
+    where: str  # file:line
 
 
 def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
@@ -498,18 +503,21 @@ def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
     instructions = [
         i for i in dis.get_instructions(code) if i.opname not in _FILLERS
     ]
-    line: int | None = code.co_firstlineno
+    line = code.co_firstlineno
     imports: dict[str, str] = {}
     for at, instruction in enumerate(instructions):
         opname = instruction.opname
         line = _line(instruction) or line
+        where = f"{code.co_filename}:{line}"
         if opname in _REFUSED:
-            raise _RefusalError(str(instruction.argval), _REFUSED[opname], line)
+            raise _RefusalError(
+                str(instruction.argval), _REFUSED[opname], where
+            )
         if opname == "STORE_DEREF" and instruction.argval in captured:
             raise _RefusalError(
                 str(instruction.argval),
                 "it assigns to a variable of the function around it",
-                line,
+                where,
             )
         attributes = []
         for following in instructions[at + 1 :]:
@@ -519,7 +527,7 @@ def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
         name = instruction.argval
         if opname in _LOADS:
             kind = "cell" if "DEREF" in opname else "global"
-            yield _Load(kind, name, attributes, line)
+            yield _Load(kind, name, attributes, where)
         elif opname == "IMPORT_NAME":
             # `from m import a, b` takes names one by one; `import m` is kept
             # in a variable, whose attributes are then those of the module.
@@ -529,16 +537,16 @@ def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
                 if i.opname == "IMPORT_FROM"
             ]
             for imported in names:
-                yield _Load("import", name, [imported], line)
+                yield _Load("import", name, [imported], where)
             following = instructions[at + 1]
             if following.opname == "STORE_FAST":
                 imports[following.argval] = name
         elif opname.startswith("LOAD_FAST"):
             last = name[-1] if isinstance(name, tuple) else name
             if last in imports:
-                yield _Load("import", imports[last], attributes, line)
+                yield _Load("import", imports[last], attributes, where)
             else:
-                yield _Load("local", last, attributes, line)
+                yield _Load("local", last, attributes, where)
 
 
 def _line(instruction: dis.Instruction) -> int | None:
