@@ -137,6 +137,12 @@ class FrameReader:
             return Frame([np.ndarray(shape, dtype, root, at)], [])
         return self._take(root, prepared, False)
 
+    def read_error(self, segment: int, offset: int, size: int) -> RowError:
+        """The error in a chunk that holds nothing else."""
+        data = self.segment(segment)[offset : offset + size]
+        layout = _chunk.read_layout(data)
+        return _chunk.read_errors(memoryview(data), layout)[0]
+
     def retire(self) -> None:
         """Never releases the frames that are held now.
 

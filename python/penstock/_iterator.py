@@ -311,11 +311,11 @@ class Iterator(IteratorABC[Any]):
             self._become([], [], state, 0)
             self._has_ended = True
             return
-        frame = reader.read(segment, offset, size, number)
         if kind == _FAILED:
             self._has_ended = True
-            error = frame.errors[0]
+            error = reader.read_error(segment, offset, size)
             raise _errors.from_status(error.code, error.message)
+        frame = reader.read(segment, offset, size, number)
         connection.taken(number)
         self._become(frame.elements, frame.errors, state, rows)
         self._frames_taken += 1
