@@ -91,8 +91,10 @@ class Engine:
                 [
                     binary_path(),
                     "engine",
-                    f"--control-fd={far[0]}",
-                    f"--service-fd={far[1]}",
+                    "--control-fd",
+                    str(far[0]),
+                    "--service-fd",
+                    str(far[1]),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

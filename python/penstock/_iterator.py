@@ -285,9 +285,10 @@ class Iterator(IteratorABC[Any]):
         connection = self._connection
         if connection is None or connection.owner != os.getpid():
             connection = self._connect(self._position())
+        failure = None
         try:
             event = connection.next_event()
-            self._read(connection, event)
+            failure = self._read(connection, event)
         except EngineGoneError:
             self._recover(connection)
         except BaseException:
@@ -297,8 +298,13 @@ class Iterator(IteratorABC[Any]):
                 self._disconnect()
             connection.is_waiting = False
             raise
+        if failure is not None:
+            raise _errors.from_status(failure.code, failure.message)
 
-    def _read(self, connection: _Connection, event: tuple[int, ...]) -> None:
+    def _read(
+        self, connection: _Connection, event: tuple[int, ...]
+    ) -> RowError | None:
+        """Makes an event's rows the current ones; gives its failure, if any."""
         kind, segment, offset, size, rows, number, state_at, state_size, _ = (
             event
         )
@@ -310,15 +316,15 @@ class Iterator(IteratorABC[Any]):
         if kind == _END:
             self._become([], [], state, 0)
             self._has_ended = True
-            return
+            return None
         if kind == _FAILED:
             self._has_ended = True
-            error = reader.read_error(segment, offset, size)
-            raise _errors.from_status(error.code, error.message)
+            return reader.read_error(segment, offset, size)
         frame = reader.read(segment, offset, size, number)
         connection.taken(number)
         self._become(frame.elements, frame.errors, state, rows)
         self._frames_taken += 1
+        return None
 
     def _become(
         self,
