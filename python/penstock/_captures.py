@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import itertools
 import mmap
@@ -36,6 +35,8 @@ class RowsCapture:
 
     @staticmethod
     def make(encoded: Encoded) -> RowsCapture:
+        import hashlib
+
         fd = _memory_file(encoded.size)
         with mmap.mmap(fd, encoded.size) as memory:
             encoded.write(memory)
@@ -121,6 +122,8 @@ class GeneratorCapture:
 
     @staticmethod
     def make(function: Callable[..., Any], structure: Any) -> GeneratorCapture:
+        import hashlib
+
         code = getattr(function, "__code__", None)
         name = getattr(function, "__qualname__", type(function).__qualname__)
         digest = hashlib.blake2b(
@@ -158,6 +161,13 @@ def find_generator(id: str) -> GeneratorCapture | None:
     """The generator that a plan of this process calls `id`."""
     return _generators.get(id)
 
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # Another thread may have held it.
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 _lock = threading.RLock()
 _numbers: defaultdict[str, itertools.count[int]] = defaultdict(itertools.count)

@@ -19,7 +19,6 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from penstock import _errors
@@ -60,14 +59,16 @@ def binary_path() -> str:
     named = os.environ.get("PENSTOCK_BINARY")
     if named:
         return named
-    package = Path(__file__).resolve().parent
-    build = package.parents[1] / "build/release/src/penstock/main/penstock"
-    for candidate in (package / "bin" / "penstock", build):
-        if candidate.exists():
-            return str(candidate)
+    package = os.path.dirname(os.path.realpath(__file__))
+    installed = os.path.join(package, "bin", "penstock")
+    tree = os.path.dirname(os.path.dirname(package))
+    built = os.path.join(tree, "build/release/src/penstock/main/penstock")
+    for candidate in (installed, built):
+        if os.path.exists(candidate):
+            return candidate
     raise _errors.NotFoundError(
         "the penstock binary must lie beside the package; found neither "
-        f"{package / 'bin' / 'penstock'} nor {build}. Install the wheel, run "
+        f"{installed} nor {built}. Install the wheel, run "
         "`make setup` in the source tree, or set PENSTOCK_BINARY."
     )
 

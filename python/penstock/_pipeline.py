@@ -7,6 +7,7 @@ that is known here.
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import weakref
@@ -41,6 +42,14 @@ _tokens: weakref.WeakValueDictionary[int, _Token] = (
     weakref.WeakValueDictionary()
 )
 _tokens_lock = threading.Lock()
+
+
+def _after_fork_in_child() -> None:
+    global _tokens_lock
+    _tokens_lock = threading.Lock()  # Another thread may have held it.
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def _token(instance: int) -> _Token:
@@ -244,9 +253,13 @@ def integer(name: str, field: str, given: Any) -> Json:
     """An optional integer field; None and AUTOTUNE leave it out."""
     if given is None or (isinstance(given, int) and given == AUTOTUNE):
         return {}
+    return {field: _index(name, given)}
+
+
+def _index(name: str, given: Any) -> int:
     try:
-        return {field: int(given.__index__())}
-    except (AttributeError, TypeError):
+        return operator.index(given)
+    except TypeError:
         raise InvalidTypeError(
             f"{name} must be an integer; got {given!r}"
         ) from None
@@ -261,8 +274,7 @@ def seed(given: Any) -> Json:
     """An optional seed; negative ones count as 64-bit words."""
     if given is None:
         return {}
-    word = integer("seed", "seed", int(given) if given == -1 else given)
-    return {"seed": word.get("seed", -1) & 0xFFFF_FFFF_FFFF_FFFF}
+    return {"seed": _index("seed", given) & 0xFFFF_FFFF_FFFF_FFFF}
 
 
 def file_names(name: str, given: Any) -> Json:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import lru_cache
-from pathlib import Path
 
 
 @lru_cache(maxsize=1)
@@ -16,7 +16,9 @@ def version() -> str:
         return metadata.version("penstock")
     except metadata.PackageNotFoundError:
         pass
-    build = Path(__file__).resolve().parents[2] / "CMakeLists.txt"
-    found = re.search(r"project\(penstock VERSION ([\d.]+)", build.read_text())
+    package = os.path.dirname(os.path.realpath(__file__))
+    build = os.path.join(package, "..", "..", "CMakeLists.txt")
+    with open(build) as file:
+        found = re.search(r"project\(penstock VERSION ([\d.]+)", file.read())
     assert found is not None
     return found[1]
