@@ -1,0 +1,176 @@
+"""What plans name and do not carry: large arrays and Python generators."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import mmap
+import os
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from penstock import _engine
+from penstock._chunk import Encoded
+from penstock._errors import InvalidArgumentError
+
+# Up to this, rows are carried by the plan itself.
+INLINE_BYTES = 4096
+
+
+class RowsCapture:
+    """An encoded chunk in a sealed memfd, named by its contents.
+
+    Naming by contents gives the same plan in every process, and so a saved
+    state that any of them can load.
+    """
+
+    def __init__(self, fd: int, size: int, id: str) -> None:
+        self.id = id
+        self._fd = fd
+        self._size = size
+        weakref.finalize(self, _close_rows, fd, id, os.getpid())
+
+    @staticmethod
+    def make(encoded: Encoded) -> RowsCapture:
+        import hashlib
+
+        fd = _memory_file(encoded.size)
+        with mmap.mmap(fd, encoded.size) as memory:
+            encoded.write(memory)
+            digest = hashlib.blake2b(memory, digest_size=16).hexdigest()
+        _seal(fd)
+        return RowsCapture(fd, encoded.size, f"rows-{digest}")
+
+    def send(self, engine: _engine.Engine) -> None:
+        body = {"id": self.id, "bytes": self._size}
+        engine.call("add_capture", body, [self._fd])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = os.pread(self._fd, self._size, 0)
+        while len(data) < self._size:
+            data += os.pread(self._fd, self._size - len(data), len(data))
+        return (_rows_from_bytes, (data, self.id))
+
+
+def _rows_from_bytes(data: bytes, id: str) -> RowsCapture:
+    fd = _memory_file(len(data))
+    with mmap.mmap(fd, len(data)) as memory:
+        memory[:] = data
+    _seal(fd)
+    return RowsCapture(fd, len(data), id)
+
+
+def _close_rows(fd: int, id: str, owner: int) -> None:
+    os.close(fd)
+    if owner == os.getpid():
+        _engine.drop_capture(id)
+
+
+def _memory_file(size: int) -> int:
+    try:
+        fd = os.memfd_create(
+            "penstock-rows", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+        )
+    except OSError:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.ftruncate(fd, size)
+    return fd
+
+
+def _seal(fd: int) -> None:
+    import fcntl
+
+    seals = (
+        fcntl.F_SEAL_SHRINK
+        | fcntl.F_SEAL_GROW
+        | fcntl.F_SEAL_WRITE
+        | fcntl.F_SEAL_SEAL
+    )
+    try:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    except OSError:
+        pass  # A plain file: where no memfd is allowed there are no seals.
+
+
+class GeneratorCapture:
+    """A function that gives generators, called by the service's thread.
+
+    The engine only knows its name, which is the same in every run of a program
+    that makes its generators in the same order.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], structure: Any, id: str
+    ) -> None:
+        self.id = id
+        self.function = function
+        self.structure = structure
+        with _lock:
+            known = _generators.get(id)
+            if known is not None and not _is_same(known, self):
+                raise InvalidArgumentError(
+                    f"generators must have names of their own; {id} of another "
+                    "process is not the one that this process knows by it"
+                )
+            _generators[id] = self
+
+    @staticmethod
+    def make(function: Callable[..., Any], structure: Any) -> GeneratorCapture:
+        import hashlib
+
+        code = getattr(function, "__code__", None)
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        digest = hashlib.blake2b(
+            b"" if code is None else code.co_code, digest_size=4
+        ).hexdigest()
+        base = f"generator-{name}-{digest}"
+        with _lock:
+            number = next(_numbers[base])
+        return GeneratorCapture(function, structure, f"{base}-{number}")
+
+    def send(self, engine: _engine.Engine) -> None:
+        """Nothing to send: the engine asks for rows by name."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        cloudpickle = importlib.import_module("cloudpickle")
+        data = cloudpickle.dumps((self.function, self.structure))
+        return (_generator_from_bytes, (data, self.id))
+
+
+def _generator_from_bytes(data: bytes, id: str) -> GeneratorCapture:
+    cloudpickle = importlib.import_module("cloudpickle")
+    with _lock:
+        known = _generators.get(id)
+        if known is not None and known.__reduce__()[1][0] == data:
+            return known
+    function, structure = cloudpickle.loads(data)
+    return GeneratorCapture(function, structure, id)
+
+
+def _is_same(a: GeneratorCapture, b: GeneratorCapture) -> bool:
+    return a.function is b.function
+
+
+def find_generator(id: str) -> GeneratorCapture | None:
+    """The generator that a plan of this process calls `id`."""
+    return _generators.get(id)
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # Another thread may have held it.
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+_lock = threading.RLock()
+_numbers: defaultdict[str, itertools.count[int]] = defaultdict(itertools.count)
+_generators: weakref.WeakValueDictionary[str, GeneratorCapture] = (
+    weakref.WeakValueDictionary()
+)

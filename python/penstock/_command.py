@@ -1,0 +1,14 @@
+"""The `penstock` command: becomes the binary."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from penstock._engine import binary_path
+
+
+def main() -> None:
+    """Runs the binary with this process's arguments."""
+    path = binary_path()
+    os.execv(path, [path, *sys.argv[1:]])

@@ -1,0 +1,32 @@
+"""Dataset: what users import."""
+
+from __future__ import annotations
+
+from penstock._actions import Actions
+from penstock._sources import Sources
+from penstock._transforms import Transforms
+
+
+class Dataset(Sources, Transforms, Actions):
+    """A description of an input pipeline.
+
+    Immutable: each method gives a new dataset. Nothing is computed before it is
+    iterated over, and each iterator begins anew. Datasets pickle, with what
+    they have captured.
+
+    Example:
+        >>> ds = ps.Dataset.range(6).map(lambda x: x * 2).batch(4)
+        >>> for batch in ds:
+        ...     print(batch)
+        [0 2 4 6]
+        [ 8 10]
+        >>> ds
+        <Dataset element_spec=TensorSpec(shape=(None,), dtype=ps.int64),
+         cardinality=2>
+    """
+
+    def __init__(self) -> None:
+        raise TypeError(
+            "datasets are made by functions such as ps.Dataset.range and "
+            "ps.Dataset.from_tensor_slices"
+        )

@@ -1,0 +1,208 @@
+"""Frames: chunks in the engine's shared memory, as arrays that lie on them.
+
+An array handed out is a view whose base is the frame's root, one array over the
+frame's bytes. When the root goes, no array lies on the frame any more, and its
+number is queued for the engine, which may then write over it.
+
+Held arrays must not stop the engine, so some rows are copied instead: those of
+frames that would make more than half of the mapped memory be held, and small
+rows (under 64 KiB) that share a frame with more than seven others, where
+keeping one would keep them all.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock import _chunk, _dtypes, _spec
+from penstock._chunk import Array, RowError
+
+_SMALL_ROW_BYTES = 1 << 16
+_FEW_ROWS = 8
+# Layouts remembered of one iterator; batches of one pipeline rarely have more.
+_MAX_LAYOUTS = 256
+
+
+class Frame(NamedTuple):
+    """A frame taken: its elements and those among them that are errors."""
+
+    elements: list[Any]
+    errors: list[RowError]
+
+
+class _Lease(weakref.ref[Any]):
+    """Tells when a frame's root goes."""
+
+    __slots__ = ("frame", "ledger", "size")
+
+    frame: int
+    size: int
+    ledger: _Ledger
+
+
+class _Ledger:
+    """The frames on which arrays lie. Leases end in any thread."""
+
+    def __init__(self) -> None:
+        self.leases: dict[int, _Lease] = {}
+        self.held_bytes = 0
+        # Frames that may be overwritten, not yet told.
+        self.released: deque[int] = deque()
+
+    def lend(self, root: Array, frame: int, size: int) -> None:
+        lease = _Lease(root, _end_lease)
+        lease.frame = frame
+        lease.size = size
+        lease.ledger = self
+        self.leases[frame] = lease
+        self.held_bytes += size
+
+
+def _end_lease(lease: _Lease) -> None:
+    ledger = lease.ledger
+    if ledger.leases.pop(lease.frame, None) is not None:
+        ledger.held_bytes -= lease.size
+        ledger.released.append(lease.frame)
+
+
+class _Prepared(NamedTuple):
+    layout: _chunk.Layout
+    has_arrays: bool
+    has_small_rows: bool
+    # A frame of one row whose one column is an array: the usual batch.
+    single: tuple[tuple[int, ...], Any, int] | None
+
+
+class FrameReader:
+    """Maps the segments of one iterator and reads frames from them.
+
+    Not thread-safe, but for the release of frames, which may happen anywhere.
+    """
+
+    def __init__(
+        self, structure: Any, get_segment: Callable[[int], int]
+    ) -> None:
+        self._assemble = _spec.assembler(structure)
+        self._is_single = isinstance(structure, _spec.TensorSpec)
+        self._head_size = _chunk.head_size(len(_spec.flatten(structure)))
+        self._get_segment = get_segment
+        self._segments: dict[int, mmap.mmap] = {}
+        self._layouts: dict[bytes, _Prepared] = {}
+        self._mapped_bytes = 0
+        self._ledger = _Ledger()
+        self.released = self._ledger.released
+        _readers.add(self)
+
+    def segment(self, number: int) -> mmap.mmap:
+        """The memory of a segment, mapped when first asked for."""
+        memory = self._segments.get(number)
+        if memory is None:
+            fd = self._get_segment(number)
+            try:
+                memory = mmap.mmap(fd, 0)
+            finally:
+                os.close(fd)
+            self._segments[number] = memory
+            self._mapped_bytes += len(memory)
+        return memory
+
+    def read(self, segment: int, offset: int, size: int, frame: int) -> Frame:
+        """The frame that lies at `offset` of `segment`."""
+        memory = self._segments.get(segment) or self.segment(segment)
+        head = memory[offset : offset + self._head_size]
+        prepared = self._layouts.get(head) or self._prepare(head)
+        root = np.frombuffer(memory, np.uint8, size, offset)
+        if not prepared.has_arrays:
+            result = self._take(root, prepared, False)
+            self.released.append(frame)
+            return result
+        is_copy = (
+            prepared.has_small_rows
+            or self._ledger.held_bytes + size > self._mapped_bytes >> 1
+        )
+        if is_copy:
+            result = self._take(root, prepared, True)
+            self.released.append(frame)
+            return result
+        self._ledger.lend(root, frame, size)
+        if prepared.single is not None:
+            shape, dtype, at = prepared.single
+            return Frame([np.ndarray(shape, dtype, root, at)], [])
+        return self._take(root, prepared, False)
+
+    def read_error(self, segment: int, offset: int, size: int) -> RowError:
+        """The error in a chunk that holds nothing else."""
+        data = self.segment(segment)[offset : offset + size]
+        layout = _chunk.read_layout(data)
+        return _chunk.read_errors(memoryview(data), layout)[0]
+
+    def retire(self) -> None:
+        """Never releases the frames that are held now.
+
+        A forked child sees the same memory: were they released here, the
+        child's arrays would change under it.
+        """
+        self._ledger.leases.clear()
+
+    def _take(self, root: Array, prepared: _Prepared, is_copy: bool) -> Frame:
+        layout = prepared.layout
+        rows = layout.rows
+        columns = [_chunk.column_rows(root, c, rows) for c in layout.columns]
+        if is_copy:
+            columns = [
+                [row.copy() for row in column]
+                if c.rank and c.dtype is not _dtypes.string
+                else column
+                for c, column in zip(layout.columns, columns, strict=True)
+            ]
+        errors: list[RowError] = []
+        if layout.errors:
+            errors = _chunk.read_errors(memoryview(root.data), layout)
+        return Frame(self._assemble(columns, rows), errors)
+
+    def _prepare(self, head: bytes) -> _Prepared:
+        layout = _chunk.read_layout(head)
+        arrays = [
+            c
+            for c in layout.columns
+            if c.rank and c.dtype is not _dtypes.string
+        ]
+        row_bytes = sum(c.values_bytes for c in arrays) / max(1, layout.rows)
+        single = None
+        if (
+            self._is_single
+            and layout.rows == 1
+            and not layout.errors
+            and arrays
+            and arrays[0].is_dense
+        ):
+            c = arrays[0]
+            single = (c.shape, c.dtype.dtype, c.values_offset)
+        prepared = _Prepared(
+            layout,
+            bool(arrays),
+            layout.rows > _FEW_ROWS and row_bytes < _SMALL_ROW_BYTES,
+            single,
+        )
+        if len(self._layouts) >= _MAX_LAYOUTS:
+            self._layouts.clear()
+        self._layouts[head] = prepared
+        return prepared
+
+
+_readers: weakref.WeakSet[FrameReader] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for reader in list(_readers):
+        reader.retire()
+
+
+os.register_at_fork(before=_before_fork)

@@ -1,0 +1,533 @@
+"""Iterators: elements out of frames, exact state between any two of them."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import operator
+import os
+import select
+import socket
+import struct
+import threading
+import weakref
+import zlib
+from collections import deque
+from collections.abc import Iterator as IteratorABC
+from typing import TYPE_CHECKING, Any
+
+from penstock import _engine, _errors
+from penstock._chunk import RowError
+from penstock._engine import EngineGoneError
+from penstock._errors import (
+    DataLossError,
+    EngineDiedError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+)
+from penstock._frames import FrameReader
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from penstock._dataset import Dataset
+
+# Engine to package: kind, segment, offset, bytes, rows, frame, state offset,
+# state bytes, flags.
+_EVENT = struct.Struct("<IIQQQQQQQ")
+_FRAME = 1
+_END = 2
+_FAILED = 3
+# Package to engine: kind, zero, value.
+_WORD = struct.Struct("<IIQ")
+_DEMAND = 1
+_CONSUMED = 2
+_RELEASED = 3
+_RECEIVE_BYTES = 64 * _EVENT.size
+# Words to the engine gather until it is waited for, or there are this many.
+_FLUSH_BYTES = 4 * _WORD.size
+_RETRY_MS = 10
+
+_STATE_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeStats:
+    """What one transformation of a running pipeline has done so far.
+
+    `self_ns` is wall time inside it, without its inputs and its waits.
+    """
+
+    node: int
+    name: str
+    made_at: str
+    rows: int
+    chunks: int
+    bytes: int
+    errors: int
+    self_ns: int
+    blocked: int
+    inputs: tuple[int, ...]
+    is_parallel: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class IteratorStats:
+    """What an iterator has done so far; the last node is the root.
+
+    `cpu_ns` is that of the whole engine since the iterator began.
+    """
+
+    nodes: tuple[NodeStats, ...]
+    wall_ns: int
+    cpu_ns: int
+    rows: int
+    bytes: int
+    io_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Position:
+    """A frame's state, and how many of its rows were returned since."""
+
+    state: bytes
+    skip: int
+
+
+class _Connection:
+    """One iterator of the engine: its socket, and frames from its segments."""
+
+    def __init__(
+        self, dataset: Dataset, position: _Position | None, epoch: int | None
+    ) -> None:
+        near, far = socket.socketpair()
+        try:
+            with far:
+                info = self._make(dataset, position, epoch, far)
+        except BaseException:
+            near.close()
+            raise
+        near.setblocking(False)
+        self.owner = os.getpid()
+        self.initial_state = _engine.from_base64(info.get("state", ""))
+        self.is_row_exact = bool(info.get("is_row_exact", False))
+        self._iterator = info.get("iterator", 0)
+        self._socket = near
+        self._poll = select.poll()
+        self._poll.register(near, select.POLLIN)
+        self._partial = b""
+        self._events: deque[tuple[int, ...]] = deque()
+        self._outgoing = b""
+        self._is_asked = False
+        # Whether an exception would find nothing half done.
+        self.is_waiting = False
+        engine, iterator = self.engine, self._iterator
+
+        def get_segment(number: int) -> int:
+            body = {"iterator": iterator, "segment": number}
+            return engine.call("get_segment", body)[1][0]
+
+        self.reader = FrameReader(dataset.element_spec, get_segment)
+
+    def _make(
+        self,
+        dataset: Dataset,
+        position: _Position | None,
+        epoch: int | None,
+        far: socket.socket,
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {"plan": dataset._plan}
+        if position is not None:
+            body["state"] = _engine.to_base64(position.state)
+            body["skip_rows"] = position.skip
+        if epoch is not None:
+            body["epoch"] = epoch
+
+        def ask(engine: _engine.Engine) -> dict[str, Any]:
+            engine.add_captures(dataset._captures)
+            self.engine = engine
+            return engine.call("make_iterator", body, [far.fileno()])[0]
+
+        info: dict[str, Any] = _engine.with_engine(ask)
+        return info
+
+    def stats(self) -> dict[str, Any]:
+        return self.engine.call("get_stats", {"iterator": self._iterator})[0]
+
+    def next_event(self) -> tuple[int, ...]:
+        """The next message; EngineGoneError if there will be none."""
+        events = self._events
+        if not events:
+            self._receive()
+        event = events.popleft()
+        if self.is_row_exact:
+            self._is_asked = bool(events)
+        return event
+
+    def _receive(self) -> None:
+        if not self._is_asked:
+            # In row-exact mode each row is asked for; else the first demand
+            # starts the iterator, and later ones mean nothing.
+            self._outgoing += _WORD.pack(_DEMAND, 0, 1)
+            self._is_asked = True
+        self.flush()
+        data = self._partial
+        while len(data) < _EVENT.size:
+            try:
+                more = self._socket.recv(_RECEIVE_BYTES)
+            except BlockingIOError:
+                self.is_waiting = True
+                self._poll.poll(_RETRY_MS if self._outgoing else None)
+                self.is_waiting = False
+                self.flush()
+                continue
+            except OSError:
+                raise EngineGoneError from None
+            if not more:
+                raise EngineGoneError
+            data += more
+        whole = len(data) // _EVENT.size * _EVENT.size
+        self._partial = data[whole:]
+        self._events.extend(_EVENT.iter_unpack(data[:whole]))
+
+    def taken(self, frame: int) -> None:
+        """Tells the engine, soon, that `frame` was taken."""
+        self._outgoing += _WORD.pack(_CONSUMED, 0, frame)
+        if len(self._outgoing) >= _FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Sends what is due; never waits for the engine to read it."""
+        released = self.reader.released
+        while released:
+            self._outgoing += _WORD.pack(_RELEASED, 0, released.popleft())
+        if self._outgoing:
+            try:
+                sent = self._socket.send(self._outgoing)
+            except BlockingIOError:
+                return
+            except OSError:
+                raise EngineGoneError from None
+            self._outgoing = self._outgoing[sent:]
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Iterator(IteratorABC[Any]):
+    """Gives the elements of a dataset, one by one.
+
+    Made by `iter(dataset)`. An element that is an error raises at its position,
+    and iteration goes on after it. Several threads may share an iterator: each
+    element goes to one of them. If the engine dies, the iterator goes on at the
+    next element with another engine.
+
+    Example:
+        >>> it = iter(ps.Dataset.range(4))
+        >>> next(it)
+        np.int64(0)
+        >>> state = it.state_dict()
+        >>> next(it), next(it)
+        (np.int64(1), np.int64(2))
+        >>> it.load_state_dict(state)
+        >>> list(it)
+        [np.int64(1), np.int64(2), np.int64(3)]
+    """
+
+    def __init__(self, dataset: Dataset, epoch: int | None = None) -> None:
+        self._dataset = dataset
+        self._epoch = epoch
+        self._lock = threading.RLock()
+        self._is_closed = False
+        # The part of the current frame up to its next error.
+        self._rows: IteratorABC[Any] = iter(())
+        # Then the errors, each with the rows after it.
+        self._parts: deque[tuple[RowError, list[Any]]] = deque()
+        self._state = b""
+        self._frame_rows = 0  # of the current frame, all of it
+        self._parts_rows = 0  # in _parts, errors included
+        self._has_ended = False
+        # Where the engine last died, as a count of frames and rows.
+        self._frames_taken = 0
+        self._died_at: tuple[int, int] | None = None
+        self._connection: _Connection | None = None
+        self._connect(None)
+        _iterators.add(self)
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        # The list iterator's step is atomic, so only the way to the next frame
+        # needs the lock.
+        for element in self._rows:
+            return element
+        return self._advance()
+
+    def _advance(self) -> Any:
+        with self._lock:
+            while True:
+                for element in self._rows:
+                    return element
+                if self._parts:
+                    error, rows = self._parts.popleft()
+                    self._parts_rows -= 1 + len(rows)
+                    self._rows = iter(rows)
+                    raise _errors.from_status(error.code, error.message)
+                if self._has_ended:
+                    raise StopIteration
+                if self._is_closed:
+                    raise FailedPreconditionError("the iterator is closed")
+                self._take_frame()
+
+    def _take_frame(self) -> None:
+        """Makes the next frame the current one, whatever it takes."""
+        connection = self._connection
+        if connection is None or connection.owner != os.getpid():
+            connection = self._connect(self._position())
+        failure = None
+        try:
+            event = connection.next_event()
+            failure = self._read(connection, event)
+        except EngineGoneError:
+            self._recover(connection)
+        except BaseException:
+            if not connection.is_waiting:
+                # Interrupted with something half done: begin again where the
+                # last element was returned.
+                self._disconnect()
+            connection.is_waiting = False
+            raise
+        if failure is not None:
+            raise _errors.from_status(failure.code, failure.message)
+
+    def _read(
+        self, connection: _Connection, event: tuple[int, ...]
+    ) -> RowError | None:
+        """Makes an event's rows the current ones; gives its failure, if any."""
+        kind, segment, offset, size, rows, number, state_at, state_size, _ = (
+            event
+        )
+        reader = connection.reader
+        state = b""
+        if state_size:
+            memory = reader.segment(segment)
+            state = memory[state_at : state_at + state_size]
+        if kind == _END:
+            self._become([], [], state, 0)
+            self._has_ended = True
+            return None
+        if kind == _FAILED:
+            self._has_ended = True
+            return reader.read_error(segment, offset, size)
+        frame = reader.read(segment, offset, size, number)
+        connection.taken(number)
+        self._become(frame.elements, frame.errors, state, rows)
+        self._frames_taken += 1
+        return None
+
+    def _become(
+        self,
+        elements: list[Any],
+        errors: list[RowError],
+        state: bytes,
+        rows: int,
+    ) -> None:
+        parts: deque[tuple[RowError, list[Any]]] = deque()
+        end = len(elements)
+        for error in reversed(errors):
+            parts.appendleft((error, elements[error.row + 1 : end]))
+            end = error.row
+        self._parts = parts
+        self._parts_rows = rows - end
+        self._frame_rows = rows
+        self._state = state
+        self._rows = iter(elements[:end] if errors else elements)
+
+    def _position(self) -> _Position:
+        left = operator.length_hint(self._rows) + self._parts_rows
+        return _Position(self._state, self._frame_rows - left)
+
+    def _recover(self, connection: _Connection) -> None:
+        """Goes on with another engine at the last row that was returned."""
+        position = self._position()
+        here = (self._frames_taken, position.skip)
+        death = None
+        if not connection.engine.is_alive or self._died_at == here:
+            death = connection.engine.death()
+        self._disconnect()
+        if self._died_at == here:
+            self._died_at = None
+            raise EngineDiedError(
+                f"the engine died twice at the same element; {death}"
+            ) from None
+        self._died_at = here
+        self._connect(position)
+
+    def _connect(self, position: _Position | None) -> _Connection:
+        self._disconnect()
+        connection = _Connection(self._dataset, position, self._epoch)
+        self._connection = connection
+        if position is None:
+            self._state = connection.initial_state
+            self._frame_rows = 0
+        else:
+            self._state = position.state
+            self._frame_rows = position.skip
+        self._rows = iter(())
+        self._parts = deque()
+        self._parts_rows = 0
+        return connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position after the last element returned; fit for JSON.
+
+        Small, and needs no engine: it can be taken after an interrupt or an
+        error, before the first element and after the last.
+        """
+        with self._lock:
+            position = self._position()
+            text = _engine.to_base64(position.state)
+            return {
+                "version": _STATE_VERSION,
+                "fingerprint": self._dataset.fingerprint(),
+                "state": text,
+                "skip": position.skip,
+                "crc32": _crc32(text, position.skip),
+            }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes to where `state` was taken: the element after it comes next.
+
+        Raises:
+            DataLossError: The state is damaged.
+            InvalidArgumentError: It is of another pipeline.
+        """
+        try:
+            text, skip = state["state"], state["skip"]
+            is_whole = state["crc32"] == _crc32(text, skip)
+            data = base64.b64decode(text, validate=True)
+            is_known = state["version"] == _STATE_VERSION
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise DataLossError(
+                "the saved state is damaged: it is not what state_dict() gave"
+            ) from None
+        if not is_known:
+            raise InvalidArgumentError(
+                f"the state's version must be {_STATE_VERSION}; "
+                f"got {state['version']}"
+            )
+        if not is_whole:
+            raise DataLossError("the saved state is damaged: its CRC differs")
+        with self._lock:
+            if self._is_closed:
+                raise FailedPreconditionError("the iterator is closed")
+            before = self._connection
+            self._connection = None
+            try:
+                self._connect(_Position(data, skip))
+            except BaseException:
+                self._connection = before
+                raise
+            if before is not None:
+                before.close()
+            self._has_ended = False
+            self._died_at = None
+
+    def stats(self) -> IteratorStats:
+        """What the iterator has done so far, in all and by transformation."""
+        with self._lock:
+            if self._connection is None:
+                raise FailedPreconditionError(
+                    "statistics end with the iterator; it is closed"
+                )
+            try:
+                return _to_stats(self._connection.stats())
+            except EngineGoneError:
+                raise self._connection.engine.death() from None
+
+    def close(self) -> None:
+        """Ends the iterator and frees what it holds in the engine.
+
+        Arrays that were returned stay valid.
+        """
+        with self._lock:
+            self._is_closed = True
+            self._disconnect()
+            self._rows = iter(())
+            self._parts.clear()
+
+    def __del__(self) -> None:
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> Iterator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Iterator over {self._dataset!r}>"
+
+
+def _crc32(state: str, skip: int) -> int:
+    return zlib.crc32(f"{state}/{skip}".encode())
+
+
+def _to_stats(message: dict[str, Any]) -> IteratorStats:
+    def number(source: dict[str, Any], name: str) -> int:
+        return int(source.get(name, 0))
+
+    nodes = []
+    for node in message.get("nodes", ()):
+        made_at = node.get("made_at", {})
+        nodes.append(
+            NodeStats(
+                node=number(node, "node"),
+                name=node.get("name", ""),
+                made_at=(
+                    f"{made_at['file']}:{made_at.get('line', 0)}"
+                    if made_at.get("file")
+                    else ""
+                ),
+                rows=number(node, "rows"),
+                chunks=number(node, "chunks"),
+                bytes=number(node, "bytes"),
+                errors=number(node, "errors"),
+                self_ns=number(node, "self_ns"),
+                blocked=number(node, "blocked"),
+                inputs=tuple(node.get("inputs", ())),
+                is_parallel=bool(node.get("is_parallel", False)),
+            )
+        )
+    return IteratorStats(
+        nodes=tuple(nodes),
+        wall_ns=number(message, "wall_ns"),
+        cpu_ns=number(message, "cpu_ns"),
+        rows=number(message, "rows"),
+        bytes=number(message, "bytes"),
+        io_bytes=number(message, "io_bytes"),
+    )
+
+
+_iterators: weakref.WeakSet[Iterator] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for iterator in list(_iterators):
+        iterator._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

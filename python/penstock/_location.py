@@ -1,0 +1,51 @@
+"""The user's own source line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame outside of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def user_location() -> dict[str, Any]:
+    """The Location message of the line that called into this package."""
+    frame = user_frame()
+    if frame is None:
+        return {}
+    code = frame.f_code
+    return {
+        "file": code.co_filename,
+        "line": frame.f_lineno,
+        "function": code.co_name,
+    }
+
+
+def location_of(function: Any) -> dict[str, Any]:
+    """The Location message of where `function` was written."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return {}
+    return {
+        "file": code.co_filename,
+        "line": code.co_firstlineno,
+        "function": code.co_name,
+    }
+
+
+def user_line() -> str:
+    """`file:line` of the line that called into this package."""
+    frame = user_frame()
+    if frame is None:
+        return "an unknown line"
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

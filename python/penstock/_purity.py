@@ -1,0 +1,557 @@
+"""Whether a Python function may be recorded.
+
+A recording calls the function once, so it is right only if every call would do
+the same: the globals and closure values that it touches must be values, pure
+functions, or functions of which the same holds. This is read off the
+function's bytecode; nothing is called.
+
+Values are numbers, strings, arrays, and tuples, lists and dicts of these: they
+are taken as they are when recorded, as a Python function sent to another
+process would take them. A function that changes one is refused.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import dis
+import enum
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from penstock._errors import UnsupportedFunctionError
+
+_PURE_BUILTINS = frozenset(
+    {
+        abs,
+        all,
+        any,
+        bool,
+        bytes,
+        complex,
+        dict,
+        divmod,
+        enumerate,
+        filter,
+        float,
+        frozenset,
+        getattr,
+        hasattr,
+        int,
+        isinstance,
+        issubclass,
+        iter,
+        len,
+        list,
+        map,
+        max,
+        min,
+        next,
+        object,
+        pow,
+        range,
+        repr,
+        reversed,
+        round,
+        set,
+        slice,
+        sorted,
+        str,
+        sum,
+        tuple,
+        type,
+        zip,
+    }
+)
+_PURE_MODULES = frozenset(
+    {"functools", "itertools", "math", "operator", "typing", "collections"}
+)
+# Functions of numpy that depend on more than their arguments.
+_IMPURE_NUMPY = frozenset(
+    {
+        "empty",
+        "empty_like",
+        "fromfile",
+        "genfromtxt",
+        "load",
+        "loadtxt",
+        "memmap",
+        "save",
+        "savetxt",
+        "savez",
+        "savez_compressed",
+    }
+)
+_LOADS = frozenset(
+    {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
+)
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+# Between the load of a name and that of its attribute.
+_FILLERS = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"})
+_REFUSED = {
+    "STORE_GLOBAL": "it assigns to a global",
+    "DELETE_GLOBAL": "it deletes a global",
+    "STORE_ATTR": "it assigns to an attribute",
+    "DELETE_ATTR": "it deletes an attribute",
+}
+_FUNCTION_KINDS = (
+    type,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    functools.partial,
+    np.ufunc,
+)
+_UNKNOWN = object()
+
+# Name, container, and the identities of its items when looked at.
+Containers = list[tuple[str, Any, list[int]]]
+
+
+class _RefusalError(Exception):
+    def __init__(self, name: str, reason: str, where: str = "") -> None:
+        super().__init__(reason)
+        self.name = name
+        self.reason = reason
+        self.where = where  # file:line
+
+
+def check(function: Any) -> Containers:
+    """Raises UnsupportedFunctionError unless `function` may be recorded.
+
+    Returns:
+        The containers that it reaches: recording it must not change them.
+    """
+    checker = _Checker()
+    try:
+        checker.check(function)
+    except _RefusalError as refusal:
+        where = f" ({refusal.where})" if refusal.where else ""
+        name = getattr(function, "__qualname__", repr(function))
+        raise UnsupportedFunctionError(
+            f"function {name}{where} cannot be recorded as a native function: "
+            f"{refusal.name}: {refusal.reason}. Only functions that compute "
+            "with their arguments, constants and Penstock's or numpy's "
+            "functions can run in the engine in this version; pass what "
+            "changes as an element (from_generator, zip) instead."
+        ) from None
+    return checker.containers
+
+
+def check_unchanged(function: Any, containers: Containers) -> None:
+    """Raises if the recording of `function` changed what it had captured."""
+    for name, container, before in containers:
+        if _items(container) != before:
+            raise UnsupportedFunctionError(
+                f"function {getattr(function, '__qualname__', function)!r} "
+                "cannot be recorded as a native function: it changes "
+                f"{name}. Return what it computes instead."
+            )
+
+
+def _items(container: Any) -> list[int]:
+    items = container.items() if isinstance(container, dict) else container
+    return [
+        id(part)
+        for item in items
+        for part in (item if isinstance(container, dict) else (item,))
+    ]
+
+
+def _call_method(value: Any) -> types.FunctionType | None:
+    """The `__call__` that the user wrote for the class of `value`."""
+    found = inspect.getattr_static(type(value), "__call__", None)
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def unwrap(function: Any) -> Any:
+    """The plain function inside partials, methods and callable objects."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            function = function.__func__
+        elif not hasattr(function, "__code__") and not isinstance(
+            function, type
+        ):
+            call = _call_method(function)
+            if call is None:
+                return function
+            function = call
+        else:
+            return function
+
+
+class _Checker:
+    """One walk over a function and all that it reaches."""
+
+    def __init__(self) -> None:
+        # By identity; kept alive, so that none is another's afterwards.
+        self._seen: dict[int, Any] = {}
+        self._seen_code: set[tuple[int, int]] = set()
+        self.containers: Containers = []
+
+    def check(self, function: Any) -> None:
+        self._value("the function", function)
+
+    def _value(self, name: str, value: Any) -> None:
+        """Refuses `value`, which the function reaches as `name`, or not."""
+        if id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, (list, dict, set)):
+            self.containers.append((name, value, _items(value)))
+        if _is_constant(value) or _is_ours(value):
+            return
+        if isinstance(value, (tuple, list, set, frozenset)):
+            for item in value:
+                self._value(f"an item of {name}", item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                self._value(f"a key of {name}", key)
+                self._value(f"{name}[{key!r}]", item)
+        elif _is_numpy(value) and not isinstance(
+            value, (type, types.ModuleType)
+        ):
+            self._builtin(name, value)
+        elif isinstance(value, types.FunctionType):
+            self._function(name, value)
+        elif isinstance(value, types.MethodType):
+            self._function(name, value.__func__, value.__self__)
+        elif isinstance(value, functools.partial):
+            self._value(name, value.func)
+            self._value(f"the arguments of {name}", value.args)
+            self._value(f"the arguments of {name}", value.keywords)
+        elif isinstance(value, types.ModuleType):
+            if not _is_pure_module(value):
+                raise _RefusalError(
+                    name,
+                    f"module {value.__name__} may give something else at each "
+                    "call",
+                )
+        elif isinstance(value, type):
+            self._class(name, value)
+        elif isinstance(value, types.BuiltinFunctionType):
+            self._builtin(name, value)
+        elif (call := _call_method(value)) is not None:
+            self._function(name, call, value)
+        else:
+            raise _RefusalError(
+                name,
+                f"a {type(value).__module__}.{type(value).__qualname__} may "
+                "change between calls",
+            )
+
+    def _builtin(self, name: str, value: Any) -> None:
+        if isinstance(value, types.BuiltinFunctionType):
+            if value in _PURE_BUILTINS:
+                return
+            if (value.__module__ or "").lstrip("_") in _PURE_MODULES:
+                return
+        if _is_numpy(value) and _is_pure_numpy(value):
+            return
+        raise _RefusalError(
+            name,
+            f"{getattr(value, '__name__', value)!r} is not known to give the "
+            "same for the same arguments",
+        )
+
+    def _class(self, name: str, value: type) -> None:
+        if (
+            value in _PURE_BUILTINS
+            or issubclass(value, (enum.Enum, BaseException, np.generic))
+            or value in (np.dtype, np.ndarray)
+            or value.__module__ in _PURE_MODULES
+        ):
+            return
+        if issubclass(value, tuple) and hasattr(value, "_fields"):
+            return
+        if dataclasses.is_dataclass(value):
+            hook = getattr(value, "__post_init__", None)
+            if hook is not None:
+                self._value(f"{name}.__post_init__", hook)
+            return
+        raise _RefusalError(
+            name,
+            f"class {value.__qualname__} is neither a named tuple nor a "
+            "dataclass",
+        )
+
+    def _function(
+        self, name: str, function: Any, receiver: Any = _UNKNOWN
+    ) -> None:
+        if (id(function), id(receiver)) in self._seen_code:
+            return
+        self._seen_code.add((id(function), id(receiver)))
+        code = function.__code__
+        if code.co_flags & (
+            inspect.CO_GENERATOR
+            | inspect.CO_COROUTINE
+            | inspect.CO_ASYNC_GENERATOR
+        ):
+            raise _RefusalError(
+                name,
+                "generators and coroutines are no functions of an element",
+                f"{code.co_filename}:{code.co_firstlineno}",
+            )
+        self._value(f"a default of {name}", function.__defaults__ or ())
+        self._value(f"a default of {name}", function.__kwdefaults__ or {})
+        closure: dict[str, Any] = {}
+        cells = function.__closure__ or ()
+        for variable, cell in zip(code.co_freevars, cells, strict=True):
+            try:
+                closure[variable] = cell.cell_contents
+            except ValueError:
+                closure[variable] = _UNKNOWN  # not yet assigned
+        known = {}
+        if receiver is not _UNKNOWN and code.co_argcount:
+            known[code.co_varnames[0]] = receiver
+        self._code(code, function.__globals__, closure, known)
+
+    def _code(
+        self,
+        code: types.CodeType,
+        namespace: dict[str, Any],
+        closure: dict[str, Any],
+        known: dict[str, Any],
+    ) -> None:
+        for load in _loads(code, set(closure)):
+            value = self._resolve(load, namespace, closure, known)
+            try:
+                self._chain(load, value)
+            except _RefusalError as refusal:
+                refusal.where = refusal.where or load.where
+                raise
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                # Its own variables hide those of the same name outside.
+                inner = {
+                    name: closure.get(name, _UNKNOWN)
+                    for name in constant.co_freevars
+                }
+                for name in constant.co_freevars:
+                    if name in known:
+                        inner[name] = known[name]
+                self._code(constant, namespace, inner, {})
+
+    def _resolve(
+        self,
+        load: _Load,
+        namespace: dict[str, Any],
+        closure: dict[str, Any],
+        known: dict[str, Any],
+    ) -> Any:
+        if load.kind == "import":
+            return _imported(load, namespace)
+        if load.kind == "local":
+            return known.get(load.name, _UNKNOWN)
+        if load.kind == "cell":
+            if load.name in closure:
+                return closure[load.name]
+            return known.get(load.name, _UNKNOWN)
+        if load.name in namespace:
+            return namespace[load.name]
+        # A name that does not exist is the recording's error to raise.
+        return getattr(builtins, load.name, _UNKNOWN)
+
+    def _chain(self, load: _Load, value: Any) -> None:
+        """Checks what `a.b.c` comes to, going on as long as it is known."""
+        if value is _UNKNOWN:
+            return
+        name = load.name
+        for attribute in load.attributes:
+            if isinstance(value, types.ModuleType):
+                if _is_ours(value):
+                    return
+                inner = getattr(value, attribute, _UNKNOWN)
+                if not _may_be_read(value, inner):
+                    self._value(name, value)
+            elif _is_constant(value) or isinstance(
+                value, (tuple, list, dict, set, frozenset)
+            ):
+                break  # A method or an attribute of a value.
+            elif isinstance(value, _FUNCTION_KINDS) or _is_ours(value):
+                break  # `function.attribute`: judged by the function.
+            else:
+                inner = _attribute(value, attribute)
+                if inner is _UNKNOWN:
+                    raise _RefusalError(
+                        f"{name}.{attribute}",
+                        "it is computed, or does not exist",
+                    )
+            value = inner
+            name = f"{name}.{attribute}"
+            if value is _UNKNOWN:
+                return
+        self._value(name, value)
+
+
+def _may_be_read(module: types.ModuleType, inner: Any) -> bool:
+    """Whether an attribute of `module` can be judged by itself.
+
+    Constants can, and the functions and classes of a user's own module; those
+    of the standard library may call anything.
+    """
+    if _is_pure_module(module) or isinstance(inner, types.ModuleType):
+        return True
+    if isinstance(inner, (types.FunctionType, type)):
+        top = module.__name__.partition(".")[0]
+        return top not in sys.stdlib_module_names
+    return _is_constant(inner)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    found = inspect.getattr_static(value, name, _UNKNOWN)
+    if isinstance(found, types.FunctionType):
+        return types.MethodType(found, value)
+    if isinstance(found, staticmethod):
+        return found.__func__
+    if isinstance(found, classmethod):
+        return types.MethodType(found.__func__, type(value))
+    if isinstance(found, types.MemberDescriptorType):  # a slot
+        return getattr(value, name, _UNKNOWN)
+    if hasattr(type(found), "__get__"):
+        return _UNKNOWN
+    return found
+
+
+def _is_constant(value: Any) -> bool:
+    if value is None or value is Ellipsis or value is NotImplemented:
+        return True
+    if isinstance(value, np.ndarray):
+        return value.dtype != object or all(
+            isinstance(item, (str, bytes)) for item in value.reshape(-1)
+        )
+    return isinstance(
+        value,
+        (
+            bool,
+            int,
+            float,
+            complex,
+            str,
+            bytes,
+            range,
+            slice,
+            enum.Enum,
+            np.generic,
+            np.dtype,
+        ),
+    )
+
+
+def _is_ours(value: Any) -> bool:
+    from penstock._pipeline import Pipeline
+    from penstock._symbol import Symbol
+
+    if isinstance(value, (Pipeline, Symbol)):
+        return True
+    module = (
+        value.__name__
+        if isinstance(value, types.ModuleType)
+        else getattr(value, "__module__", None)
+    )
+    if not isinstance(module, str):
+        module = type(value).__module__
+    return module.partition(".")[0] == "penstock"
+
+
+def _is_numpy(value: Any) -> bool:
+    if isinstance(value, np.ufunc):
+        return True
+    module = getattr(value, "__module__", None) or ""
+    return isinstance(module, str) and module.partition(".")[0] == "numpy"
+
+
+def _is_pure_numpy(value: Any) -> bool:
+    module = getattr(value, "__module__", None) or ""
+    if "random" in module:
+        return False
+    return getattr(value, "__name__", "") not in _IMPURE_NUMPY
+
+
+def _is_pure_module(module: types.ModuleType) -> bool:
+    name = module.__name__
+    if name.partition(".")[0] == "numpy":
+        return not name.startswith("numpy.random")
+    return name in _PURE_MODULES or _is_ours(module)
+
+
+def _imported(load: _Load, namespace: dict[str, Any]) -> Any:
+    module = sys.modules.get(load.name)
+    if module is None:
+        raise _RefusalError(load.name, "it is imported while the function runs")
+    return module
+
+
+@dataclasses.dataclass
+class _Load:
+    kind: str  # "global", "cell", "local" or "import"
+    name: str
+    attributes: list[str]
+    where: str  # file:line
+
+
+def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
+    """The names that `code` loads, each with the attributes taken of it."""
+    instructions = [
+        i for i in dis.get_instructions(code) if i.opname not in _FILLERS
+    ]
+    line = code.co_firstlineno
+    imports: dict[str, str] = {}
+    for at, instruction in enumerate(instructions):
+        opname = instruction.opname
+        line = _line(instruction) or line
+        where = f"{code.co_filename}:{line}"
+        if opname in _REFUSED:
+            raise _RefusalError(
+                str(instruction.argval), _REFUSED[opname], where
+            )
+        if opname == "STORE_DEREF" and instruction.argval in captured:
+            raise _RefusalError(
+                str(instruction.argval),
+                "it assigns to a variable of the function around it",
+                where,
+            )
+        attributes = []
+        for following in instructions[at + 1 :]:
+            if following.opname not in _ATTRIBUTES:
+                break
+            attributes.append(str(following.argval))
+        name = instruction.argval
+        if opname in _LOADS:
+            kind = "cell" if "DEREF" in opname else "global"
+            yield _Load(kind, name, attributes, where)
+        elif opname == "IMPORT_NAME":
+            # `from m import a, b` takes names one by one; `import m` is kept
+            # in a variable, whose attributes are then those of the module.
+            names = [
+                str(i.argval)
+                for i in instructions[at + 1 :]
+                if i.opname == "IMPORT_FROM"
+            ]
+            for imported in names:
+                yield _Load("import", name, [imported], where)
+            following = instructions[at + 1]
+            if following.opname == "STORE_FAST":
+                imports[following.argval] = name
+        elif opname.startswith("LOAD_FAST"):
+            last = name[-1] if isinstance(name, tuple) else name
+            if last in imports:
+                yield _Load("import", imports[last], attributes, where)
+            else:
+                yield _Load("local", last, attributes, where)
+
+
+def _line(instruction: dis.Instruction) -> int | None:
+    positions = getattr(instruction, "positions", None)
+    if positions is not None:
+        found: int | None = positions.lineno
+        return found
+    return instruction.starts_line

@@ -1,0 +1,119 @@
+"""Plain functions as native ones: called once, with symbolic values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock import _purity, _recording, _spec
+from penstock._errors import (
+    InvalidTypeError,
+    PenstockError,
+    UnsupportedFunctionError,
+)
+from penstock._location import location_of
+from penstock._recording import Recording
+from penstock._symbol import Symbol, call, step_of
+
+if TYPE_CHECKING:
+    from penstock._pipeline import Pipeline
+
+__all__ = ["Recorded", "call", "record"]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded function: its message, and what that cannot say."""
+
+    message: dict[str, Any]
+    types: dict[str, type]
+    # What flat_map and interleave read from; None if it returns tensors.
+    dataset: Pipeline | None
+
+
+def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
+    """Records `function` of the elements whose structures are given.
+
+    One element that is a plain tuple gives an argument per component.
+
+    Raises:
+        UnsupportedFunctionError: It cannot run in the engine.
+    """
+    if not callable(function):
+        raise InvalidTypeError(f"expected a function; got {function!r}")
+    containers = _purity.check(function)
+    leaves = [leaf for e in elements for leaf in _spec.flatten(e)]
+    recording = Recording(leaves, _recording.current())
+    symbols = iter([Symbol(recording, i) for i in range(len(leaves))])
+    arguments = tuple(_spec.pack(e, symbols) for e in elements)
+    if len(arguments) == 1 and _spec.is_plain_tuple(arguments[0]):
+        arguments = arguments[0]
+    with _recording.activate(recording):
+        result = _call(function, arguments)
+        _purity.check_unchanged(function, containers)
+        return _finish(recording, function, result)
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    try:
+        return function(*arguments)
+    except PenstockError:
+        raise
+    except Exception as error:
+        name = name_of(function)
+        raise UnsupportedFunctionError(
+            f"function {name} cannot be recorded as a native function: it "
+            f"raises {type(error).__name__} when called with symbolic values: "
+            f"{error}"
+        ) from error
+
+
+def _finish(
+    recording: Recording, function: Callable[..., Any], result: Any
+) -> Recorded:
+    from penstock._pipeline import Pipeline
+
+    message: dict[str, Any] = {
+        "name": name_of(function),
+        "made_at": location_of(_purity.unwrap(function)),
+    }
+    if isinstance(result, Pipeline):
+        number = result._num_bound(recording)
+        message["outputs"] = recording.bound[:number]
+        message["steps"] = recording.steps
+        return Recorded(message, {}, result)
+    if isinstance(result, list):
+        # As in tf.data: more often several tensors than one to be stacked.
+        result = tuple(result)
+    _check_result(function, result)
+    message["outputs"] = [
+        step_of(recording, leaf) for leaf in _spec.flatten(result)
+    ]
+    message["output"] = _spec.to_json(result)
+    message["steps"] = recording.steps
+    return Recorded(message, _spec.types_of(result), None)
+
+
+def _check_result(function: Callable[..., Any], result: Any) -> None:
+    from penstock import _dtypes
+
+    for leaf in _spec.flatten(result):
+        if isinstance(leaf, (Symbol, list)):
+            continue
+        try:
+            _dtypes.to_array(leaf)
+        except TypeError:
+            raise InvalidTypeError(
+                f"function {name_of(function)} must return tensors, or "
+                "tuples, dicts, named tuples or dataclasses of them; got "
+                f"{leaf!r} of type {type(leaf).__name__}"
+            ) from None
+
+
+def name_of(function: Any) -> str:
+    if isinstance(function, functools.partial):
+        return name_of(function.func)
+    found = getattr(function, "__qualname__", None)
+    return str(found or type(function).__qualname__)

@@ -1,0 +1,102 @@
+"""Arrays as the rows of a source: structures of values to Rows messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock import _captures, _chunk, _dtypes, _engine, _spec
+from penstock._chunk import Array, Column
+from penstock._errors import InvalidArgumentError, InvalidTypeError
+
+Json = dict[str, Any]
+# A Rows message, and the capture that it names.
+Rows = tuple[Json, tuple[_engine.Capture, ...]]
+
+
+def one_row(structure: Any) -> Rows:
+    """The whole structure as one element."""
+    arrays = [_to_array(leaf) for leaf in _spec.flatten(structure)]
+    columns = [Column(_dtype(array), array[None]) for array in arrays]
+    return _message(
+        columns, 1, _spec.pack(structure, map(_spec.spec_of, arrays))
+    )
+
+
+def slices(structure: Any) -> Rows:
+    """The structure cut along the first dimension of its arrays."""
+    arrays = [_to_array(leaf) for leaf in _spec.flatten(structure)]
+    if not arrays:
+        raise InvalidArgumentError(
+            "from_tensor_slices needs at least one component; got none"
+        )
+    for i, array in enumerate(arrays):
+        if array.ndim == 0:
+            raise InvalidArgumentError(
+                "from_tensor_slices needs components of at least one "
+                f"dimension; component {i} is a scalar"
+            )
+        if len(array) != len(arrays[0]):
+            raise InvalidArgumentError(
+                "from_tensor_slices needs components of one first dimension; "
+                f"got {len(arrays[0])} and, of component {i}, {len(array)}"
+            )
+    columns = [Column(_dtype(array), array) for array in arrays]
+    specs = [_spec.TensorSpec(a.shape[1:], _dtype(a)) for a in arrays]
+    return _message(columns, len(arrays[0]), _spec.pack(structure, specs))
+
+
+def each(elements: Sequence[Any]) -> Rows:
+    """Each of `elements`, whose shapes may differ, as an element."""
+    if not elements:
+        raise InvalidArgumentError("from_list needs at least one element")
+    first = elements[0]
+    rows = []
+    for element in elements:
+        leaves = _spec.flatten_like(first, element)
+        rows.append([_to_array(leaf) for leaf in leaves])
+    columns = []
+    specs = []
+    for i, column in enumerate(zip(*rows, strict=True)):
+        dtype = _dtype(column[0])
+        for array in column:
+            if _dtype(array) != dtype:
+                raise InvalidTypeError(
+                    f"component {i} must be of one dtype; got {dtype.name} "
+                    f"and {_dtype(array).name}"
+                )
+        columns.append(_chunk.gather(dtype, list(column)))
+        specs.append(_spec.TensorSpec(_common_shape(column), dtype))
+    return _message(columns, len(rows), _spec.pack(first, specs))
+
+
+def _common_shape(arrays: Sequence[Array]) -> tuple[int | None, ...]:
+    sizes = zip(*(array.shape for array in arrays), strict=False)
+    return tuple(
+        size[0] if len(set(size)) == 1 else None for size in map(tuple, sizes)
+    )
+
+
+def _message(columns: list[Column], rows: int, spec: Any) -> Rows:
+    encoded = _chunk.Encoded(columns, rows)
+    message: Json = {"spec": _spec.to_json(spec), "rows": rows}
+    if encoded.size <= _captures.INLINE_BYTES:
+        message["chunk"] = _engine.to_base64(encoded.to_bytes())
+        return message, ()
+    capture = _captures.RowsCapture.make(encoded)
+    message["capture"] = capture.id
+    return message, (capture,)
+
+
+def _to_array(value: Any) -> Array:
+    try:
+        return _dtypes.to_array(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(
+            f"expected arrays, numbers or strings; got {type(value).__name__}: "
+            f"{error}"
+        ) from None
+
+
+def _dtype(array: Array) -> _dtypes.DType:
+    return _dtypes.from_numpy(array.dtype)

@@ -1,0 +1,370 @@
+"""Symbolic values: what a recorded function computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from penstock import _chunk, _engine, _recording
+from penstock._dtypes import DType
+from penstock._errors import UnsupportedFunctionError
+from penstock._location import user_line
+from penstock._recording import Recording
+from penstock._spec import TensorSpec
+
+# numpy's names where the native function has another.
+_NUMPY_NAMES = {
+    "absolute": "abs",
+    "amax": "max",
+    "amin": "min",
+    "astype": "cast",
+    "bitwise_invert": "invert",
+    "bitwise_not": "invert",
+    "concatenate": "concat",
+    "divide": "true_divide",
+    "fabs": "abs",
+    "fmod": "mod",
+    "permute_dims": "transpose",
+    "pow": "power",
+    "remainder": "mod",
+    "rint": "round",
+}
+
+
+def call(
+    name: str, tensors: Sequence[Any], attrs: Mapping[str, Any] | None = None
+) -> Any:
+    """Calls a native function: records it, or runs it at once.
+
+    Inside a recorded function, or with symbolic values, the call becomes a step
+    and gives a symbolic value. With values alone it runs in the engine and
+    gives an array.
+
+    Args:
+        name: From the engine's list.
+        tensors: Symbols, arrays, scalars; None for one that is left out.
+        attrs: What is part of the function: an axis, a dtype, a flag.
+    """
+    tensors = [tensor for tensor in tensors if tensor is not None]
+    recording = _recording.current() or _recording_of(tensors)
+    messages = {
+        key: _recording.attr_to_json(value)
+        for key, value in (attrs or {}).items()
+    }
+    if recording is None:
+        return _evaluate(name, tensors, messages)
+    args = [step_of(recording, tensor) for tensor in tensors]
+    return Symbol(recording, recording.add_call(name, args, messages))
+
+
+def _recording_of(tensors: Sequence[Any]) -> Recording | None:
+    for tensor in tensors:
+        if isinstance(tensor, Symbol):
+            return tensor._recording
+        if isinstance(tensor, (list, tuple)):
+            found = _recording_of(tensor)
+            if found is not None:
+                return found
+    return None
+
+
+def step_of(recording: Recording, value: Any) -> int:
+    """The step of `recording` that has this value, made if there is none."""
+    if isinstance(value, Symbol):
+        return recording.lift(value._recording, value._step)
+    if isinstance(value, (list, tuple)) and _recording_of(value) is not None:
+        parts = [step_of(recording, item) for item in value]
+        attrs = {"axis": _recording.attr_to_json(0)}
+        return recording.add_call("stack", parts, attrs)
+    return recording.add_constant(value)
+
+
+def _evaluate(name: str, tensors: Sequence[Any], attrs: Any) -> Any:
+    recording = Recording((), None)
+    args = [recording.add_constant(tensor) for tensor in tensors]
+    result = recording.add_call(name, args, attrs)
+    function = {
+        "steps": recording.steps,
+        "outputs": [result],
+        "output": {"tensor": {"dtype": "BOOL"}},
+        "name": name,
+    }
+    reply = _engine.call("evaluate", {"function": function})
+    columns, _, errors = _chunk.decode(_engine.from_base64(reply["chunk"]))
+    if errors:
+        from penstock._errors import from_status
+
+        raise from_status(errors[0].code, errors[0].message)
+    return columns[0][0]
+
+
+def _unsupported(what: str, instead: str) -> NoReturn:
+    raise UnsupportedFunctionError(
+        f"{what} at {user_line()} cannot be recorded: the value is known only "
+        f"when there is an element. {instead}"
+    )
+
+
+def _binary(name: str) -> Callable[[Symbol, Any], Symbol]:
+    def operator(self: Symbol, other: Any) -> Symbol:
+        result: Symbol = call(name, (self, other))
+        return result
+
+    return operator
+
+
+def _reflected(name: str) -> Callable[[Symbol, Any], Symbol]:
+    def operator(self: Symbol, other: Any) -> Symbol:
+        result: Symbol = call(name, (other, self))
+        return result
+
+    return operator
+
+
+def _unary(name: str) -> Callable[[Symbol], Symbol]:
+    def operator(self: Symbol) -> Symbol:
+        result: Symbol = call(name, (self,))
+        return result
+
+    return operator
+
+
+def _reduction(name: str) -> Callable[..., Symbol]:
+    def method(
+        self: Symbol,
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+    ) -> Symbol:
+        attrs = {"axis": axis, "keepdims": keepdims}
+        result: Symbol = call(name, (self,), attrs)
+        return result
+
+    return method
+
+
+class Symbol:
+    """A value of a function being recorded: a tensor of an element to come.
+
+    What is done to it becomes part of the recorded function. Its shape and
+    dtype are known; its items are not, so `if`, `while` and `int()` cannot
+    look at them.
+
+    Example:
+        >>> def scale(x):
+        ...     print(x)
+        ...     return x / 2
+        >>> list(ps.Dataset.range(2).map(scale))
+        Symbol(shape=(), dtype=ps.int64)
+        [np.float64(0.0), np.float64(0.5)]
+    """
+
+    __slots__ = ("_recording", "_step")
+
+    __array_priority__ = 1000
+
+    def __init__(self, recording: Recording, step: int) -> None:
+        self._recording = recording
+        self._step = step
+
+    # ---- What is known.
+
+    def _spec(self) -> TensorSpec:
+        return self._recording.spec(self._step)
+
+    @property
+    def dtype(self) -> DType:
+        return self._spec().dtype
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes; those that differ between elements are symbolic."""
+        shape = self._spec().shape
+        if shape is None:
+            _unsupported("the shape", "Its rank is not known; use ps.shape.")
+        return tuple(
+            call("shape", (self,))[i] if size is None else size
+            for i, size in enumerate(shape)
+        )
+
+    @property
+    def ndim(self) -> int:
+        shape = self._spec().shape
+        if shape is None:
+            _unsupported("the rank", "Set it with ps.reshape.")
+        return len(shape)
+
+    def __repr__(self) -> str:
+        spec = self._spec()
+        return f"Symbol(shape={spec.shape}, dtype={spec.dtype})"
+
+    def __len__(self) -> int:
+        shape = self._spec().shape
+        if not shape or shape[0] is None:
+            _unsupported("len()", "Use ps.shape(x)[0].")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return iter([self[i] for i in range(len(self))])
+
+    # ---- Arithmetic.
+
+    __add__ = _binary("add")
+    __radd__ = _reflected("add")
+    __sub__ = _binary("subtract")
+    __rsub__ = _reflected("subtract")
+    __mul__ = _binary("multiply")
+    __rmul__ = _reflected("multiply")
+    __truediv__ = _binary("true_divide")
+    __rtruediv__ = _reflected("true_divide")
+    __floordiv__ = _binary("floor_divide")
+    __rfloordiv__ = _reflected("floor_divide")
+    __mod__ = _binary("mod")
+    __rmod__ = _reflected("mod")
+    __pow__ = _binary("power")
+    __rpow__ = _reflected("power")
+    __and__ = _binary("bitwise_and")
+    __rand__ = _reflected("bitwise_and")
+    __or__ = _binary("bitwise_or")
+    __ror__ = _reflected("bitwise_or")
+    __xor__ = _binary("bitwise_xor")
+    __rxor__ = _reflected("bitwise_xor")
+    __lshift__ = _binary("left_shift")
+    __rlshift__ = _reflected("left_shift")
+    __rshift__ = _binary("right_shift")
+    __rrshift__ = _reflected("right_shift")
+    __lt__ = _binary("less")
+    __le__ = _binary("less_equal")
+    __gt__ = _binary("greater")
+    __ge__ = _binary("greater_equal")
+    __neg__ = _unary("negative")
+    __pos__ = _unary("positive")
+    __abs__ = _unary("abs")
+    __invert__ = _unary("invert")
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return call("equal", (self, other))
+
+    def __ne__(self, other: object) -> Any:
+        return call("not_equal", (self, other))
+
+    def __divmod__(self, other: Any) -> tuple[Symbol, Symbol]:
+        return self // other, self % other
+
+    def __round__(self, digits: int | None = None) -> Symbol:
+        result: Symbol = call("round", (self,))
+        return result
+
+    # ---- Methods of arrays.
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    mean = _reduction("mean")
+    min = _reduction("min")
+    max = _reduction("max")
+    any = _reduction("any")
+    all = _reduction("all")
+
+    def argmax(self, axis: int | None = None) -> Symbol:
+        result: Symbol = call("argmax", (self,), {"axis": axis})
+        return result
+
+    def argmin(self, axis: int | None = None) -> Symbol:
+        result: Symbol = call("argmin", (self,), {"axis": axis})
+        return result
+
+    def astype(self, dtype: Any) -> Symbol:
+        result: Symbol = call("cast", (self,), {"dtype": DType.of(dtype)})
+        return result
+
+    def reshape(self, *shape: Any) -> Symbol:
+        wanted = shape[0] if len(shape) == 1 else shape
+        result: Symbol = _native("reshape")(self, wanted)
+        return result
+
+    def flatten(self) -> Symbol:
+        return self.reshape(-1)
+
+    def transpose(self, *axes: Any) -> Symbol:
+        wanted = axes[0] if len(axes) == 1 else axes or None
+        result: Symbol = _native("transpose")(self, wanted)
+        return result
+
+    @property
+    def T(self) -> Symbol:  # noqa: N802
+        return self.transpose()
+
+    def clip(self, min: Any, max: Any) -> Symbol:
+        result: Symbol = _native("clip")(self, min, max)
+        return result
+
+    def __getitem__(self, key: Any) -> Symbol:
+        from penstock._indexing import getitem
+
+        return getitem(self, key)
+
+    # ---- numpy's functions.
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        if method != "__call__" or kwargs:
+            _unsupported(
+                f"np.{ufunc.__name__}.{method}", "Use a Penstock function."
+            )
+        return _native(ufunc.__name__, "np.")(*inputs)
+
+    def __array_function__(
+        self, func: Any, types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        return _native(func.__name__, "np.")(*args, **kwargs)
+
+    # ---- What only a value could answer.
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        _unsupported("a conversion to a numpy array", "Use Penstock functions.")
+
+    def __bool__(self) -> NoReturn:
+        _unsupported(
+            "a decision on an element's value (if, while, and, or, not)",
+            "Use ps.where, &, | or ~.",
+        )
+
+    def __int__(self) -> NoReturn:
+        _unsupported("int()", "Use ps.cast.")
+
+    def __float__(self) -> NoReturn:
+        _unsupported("float()", "Use ps.cast.")
+
+    def __index__(self) -> NoReturn:
+        _unsupported("the use as a Python integer", "Use Penstock functions.")
+
+    def __contains__(self, item: Any) -> NoReturn:
+        _unsupported("in", "Use ps.any(x == item).")
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        _unsupported("an assignment to items", "Use ps.where.")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"values of a recorded function have no attribute {name!r} "
+            f"(at {user_line()})"
+        )
+
+
+def _native(name: str, prefix: str = "") -> Callable[..., Any]:
+    """The wrapper of the native function that has numpy's `name`."""
+    from penstock import _functions
+
+    known = _NUMPY_NAMES.get(name, name)
+    if known not in _functions.__all__:
+        raise UnsupportedFunctionError(
+            f"{prefix}{name} at {user_line()} cannot be recorded: there is no "
+            "native function of that name"
+        )
+    found: Callable[..., Any] = getattr(_functions, known)
+    return found

@@ -1,0 +1,544 @@
+"""What is done to elements: each method gives a new dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock import _dtypes, _recording, _rows, _spec
+from penstock._errors import InvalidTypeError, UnimplementedError
+from penstock._options import Options
+from penstock._pipeline import (
+    UNKNOWN_CARDINALITY,
+    Pipeline,
+    append,
+    count,
+    flag,
+    integer,
+    value,
+)
+from penstock._pipeline import seed as seed_field
+from penstock._record import record
+
+if TYPE_CHECKING:
+    from penstock._dataset import Dataset
+
+
+class Transforms(Pipeline):
+    """The part of `Dataset` that makes datasets out of datasets."""
+
+    # ---- By a function.
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: Any = None,
+    ) -> Dataset:
+        """Puts each element through a function.
+
+        The function is called once, with symbolic values, and what it does to
+        them runs in the engine. It may use arithmetic, comparisons, indexing,
+        Penstock's functions and numpy's functions of the same names. Arrays,
+        lists and dicts that it captures are taken as they are now.
+
+        Example:
+            >>> list(ps.Dataset.range(3).map(lambda x: x * x + 1))
+            [np.int64(1), np.int64(2), np.int64(5)]
+            >>> pairs = ps.Dataset.from_tensor_slices(([1, 2], [10, 20]))
+            >>> list(pairs.map(lambda a, b: {"sum": a + b}))
+            [{'sum': np.int64(11)}, {'sum': np.int64(22)}]
+
+        Args:
+            map_func: Gets a tuple's components as arguments of their own, and
+                any other element as one. Returns tensors, or tuples, dicts,
+                named tuples or dataclasses of them.
+            num_parallel_calls: Calls at once; left out, the engine chooses.
+            deterministic: Whether order is kept; yes if left out, unless the
+                options say otherwise.
+            name: Not used.
+        """
+        function = record(map_func, [self.element_spec])
+        return append(
+            "map",
+            {
+                "function": function.message,
+                **_parallelism(num_parallel_calls),
+                **flag("deterministic", deterministic),
+            },
+            [self],
+            function=function,
+        )
+
+    def filter(
+        self, predicate: Callable[..., Any], name: Any = None
+    ) -> Dataset:
+        """Keeps the elements for which `predicate` is true.
+
+        Example:
+            >>> list(ps.Dataset.range(6).filter(lambda x: x % 2 == 0))
+            [np.int64(0), np.int64(2), np.int64(4)]
+        """
+        function = record(predicate, [self.element_spec])
+        return append(
+            "filter",
+            {"predicate": function.message},
+            [self],
+            function=function,
+        )
+
+    def take_while(
+        self, predicate: Callable[..., Any], name: Any = None
+    ) -> Dataset:
+        """Ends for good at the first element for which `predicate` is false.
+
+        Example:
+            >>> list(ps.Dataset.range(10).take_while(lambda x: x < 2))
+            [np.int64(0), np.int64(1)]
+        """
+        function = record(predicate, [self.element_spec])
+        return append(
+            "take_while",
+            {"predicate": function.message},
+            [self],
+            function=function,
+        )
+
+    def flat_map(
+        self, map_func: Callable[..., Any], name: Any = None
+    ) -> Dataset:
+        """Reads, one after another, the datasets that a function makes.
+
+        Example:
+            >>> ds = ps.Dataset.range(1, 4).flat_map(
+            ...     lambda n: ps.Dataset.range(n).map(lambda i: 10 * n + i))
+            >>> [int(x) for x in ds]
+            [10, 20, 21, 30, 31, 32]
+        """
+        function = record(map_func, [self.element_spec])
+        return append(
+            "flat_map",
+            {"function": function.message},
+            [self],
+            function=function,
+        )
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: Any = None,
+    ) -> Dataset:
+        """Reads in turn the datasets that a function makes.
+
+        Example:
+            >>> ds = ps.Dataset.range(3).interleave(
+            ...     lambda x: ps.Dataset.from_tensors(x).repeat(2),
+            ...     cycle_length=2, block_length=1)
+            >>> [int(x) for x in ds]
+            [0, 1, 0, 1, 2, 2]
+
+        Args:
+            map_func: Makes a dataset of an element.
+            cycle_length: Datasets open at once; left out, it follows the
+                number of cores. Decides the order, so it is never tuned.
+            block_length: Elements taken from each in turn; 1 if left out.
+            num_parallel_calls: Datasets read at once; left out, the engine
+                chooses.
+            deterministic: As in `map`.
+            name: Not used.
+        """
+        function = record(map_func, [self.element_spec])
+        return append(
+            "interleave",
+            {
+                "function": function.message,
+                **_cycle_length(cycle_length),
+                **integer(
+                    "block_length",
+                    "block_length",
+                    1 if block_length is None else block_length,
+                ),
+                **_parallelism(num_parallel_calls),
+                **flag("deterministic", deterministic),
+            },
+            [self],
+            function=function,
+        )
+
+    def scan(
+        self,
+        initial_state: Any,
+        scan_func: Callable[[Any, Any], Any],
+        name: Any = None,
+    ) -> Dataset:
+        """A map with a state: (state, element) -> (state, output).
+
+        Example:
+            >>> ds = ps.Dataset.range(1, 5).scan(
+            ...     np.int64(0), lambda total, x: (total + x, total + x))
+            >>> [int(x) for x in ds]
+            [1, 3, 6, 10]
+        """
+        state, function, captures = _folding(self, initial_state, scan_func)
+        return append(
+            "scan",
+            {"initial_state": state, "function": function.message},
+            [self],
+            function=function,
+            captures=captures,
+            types=_spec.types_of(initial_state),
+        )
+
+    # ---- By number.
+
+    def repeat(self, count: Any = None, name: Any = None) -> Dataset:
+        """The dataset `count` times over; for ever if None or -1.
+
+        Example:
+            >>> [int(x) for x in ps.Dataset.range(2).repeat(2)]
+            [0, 1, 0, 1]
+        """
+        return append("repeat", _count(count), [self])
+
+    def take(self, count: Any, name: Any = None) -> Dataset:
+        """The first `count` elements; all of them if -1.
+
+        Example:
+            >>> [int(x) for x in ps.Dataset.range(9).take(2)]
+            [0, 1]
+        """
+        return append("take", _count(count), [self])
+
+    def skip(self, count: Any, name: Any = None) -> Dataset:
+        """All but the first `count` elements; none of them if -1.
+
+        Example:
+            >>> [int(x) for x in ps.Dataset.range(4).skip(2)]
+            [2, 3]
+        """
+        return append("skip", _count(count), [self])
+
+    def shard(self, num_shards: Any, index: Any, name: Any = None) -> Dataset:
+        """Every `num_shards`-th element, from number `index` on.
+
+        Example:
+            >>> [int(x) for x in ps.Dataset.range(7).shard(3, 1)]
+            [1, 4]
+        """
+        return append(
+            "shard",
+            {
+                "num_shards": value("num_shards", num_shards),
+                "index": value("index", index),
+            },
+            [self],
+        )
+
+    def enumerate(self, start: Any = 0, name: Any = None) -> Dataset:
+        """Pairs each element with its number.
+
+        Example:
+            >>> ds = ps.Dataset.from_tensor_slices(["a", "b"]).enumerate()
+            >>> list(ds)
+            [(np.int64(0), b'a'), (np.int64(1), b'b')]
+        """
+        return append("enumerate", {"start": value("start", start)}, [self])
+
+    def shuffle(
+        self,
+        buffer_size: Any = None,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+        name: Any = None,
+    ) -> Dataset:
+        """Gives elements in random order, drawn from a buffer.
+
+        Example:
+            >>> ds = ps.Dataset.range(5).shuffle(5, seed=1)
+            >>> sorted(int(x) for x in ds)
+            [0, 1, 2, 3, 4]
+
+        Args:
+            buffer_size: Elements to draw from; all if left out or
+                `ps.UNKNOWN_CARDINALITY`.
+            seed: The same seed gives the same orders; drawn if left out.
+            reshuffle_each_iteration: Another order for each iterator and each
+                repetition; yes if left out.
+            name: Not used.
+        """
+        return append(
+            "shuffle",
+            {
+                **_window(buffer_size),
+                **seed_field(seed),
+                "reshuffle_each_iteration": (
+                    True
+                    if reshuffle_each_iteration is None
+                    else bool(reshuffle_each_iteration)
+                ),
+            },
+            [self],
+        )
+
+    def concatenate(self, dataset: Pipeline, name: Any = None) -> Dataset:
+        """The elements of `dataset` after these.
+
+        Example:
+            >>> a, b = ps.Dataset.range(2), ps.Dataset.range(7, 9)
+            >>> [int(x) for x in a.concatenate(b)]
+            [0, 1, 7, 8]
+        """
+        if not isinstance(dataset, Pipeline):
+            raise InvalidTypeError(
+                f"concatenate takes a dataset; got {type(dataset).__name__}"
+            )
+        return append("concatenate", {}, [self, dataset])
+
+    # ---- Batches.
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: Any = None,
+    ) -> Dataset:
+        """Groups consecutive elements into batches of `batch_size`.
+
+        Example:
+            >>> list(ps.Dataset.range(5).batch(2))
+            [array([0, 1]), array([2, 3]), array([4])]
+
+        Args:
+            batch_size: Elements per batch; at least 1. Never changed by the
+                tuner.
+            drop_remainder: Leaves out a last batch smaller than `batch_size`.
+            num_parallel_calls: Batches made at once; left out, the engine
+                chooses.
+            deterministic: As in `map`.
+            name: Not used.
+        """
+        return append(
+            "batch",
+            {
+                "size": value("batch_size", batch_size),
+                "drop_remainder": bool(drop_remainder),
+                **_parallelism(num_parallel_calls),
+                **flag("deterministic", deterministic),
+            },
+            [self],
+        )
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: Any = None,
+    ) -> Dataset:
+        """Groups elements of different shapes, filled up to a common one.
+
+        Example:
+            >>> ds = ps.Dataset.from_list([[1], [2, 3]]).padded_batch(2)
+            >>> list(ds)
+            [array([[1, 0],
+                    [2, 3]])]
+
+        Args:
+            batch_size: Elements per batch.
+            padded_shapes: A shape for each component; None or -1, or no shapes
+                at all: the largest size in the batch.
+            padding_values: A scalar for each component, or one for all; zero
+                and the empty string if left out.
+            drop_remainder: As in `batch`.
+            name: Not used.
+        """
+        return append(
+            "padded_batch",
+            {
+                "size": value("batch_size", batch_size),
+                "shapes": _padded_shapes(self.element_spec, padded_shapes),
+                "padding": _padding(self.element_spec, padding_values),
+                "drop_remainder": bool(drop_remainder),
+            },
+            [self],
+        )
+
+    def unbatch(self, name: Any = None) -> Dataset:
+        """Splits elements along their first dimension.
+
+        Example:
+            >>> ds = ps.Dataset.from_tensors([[1, 2], [3, 4]]).unbatch()
+            >>> list(ds)
+            [array([1, 2]), array([3, 4])]
+        """
+        return append("unbatch", {}, [self])
+
+    def rebatch(
+        self,
+        batch_size: int | Sequence[int],
+        drop_remainder: bool = False,
+        name: Any = None,
+    ) -> Dataset:
+        """Regroups batches to another size, or to several in turn.
+
+        Example:
+            >>> list(ps.Dataset.range(6).batch(4).rebatch([1, 2]))
+            [array([0]), array([1, 2]), array([3]), array([4, 5])]
+        """
+        sizes = np.atleast_1d(np.asarray(batch_size)).tolist()
+        return append(
+            "rebatch",
+            {"sizes": sizes, "drop_remainder": bool(drop_remainder)},
+            [self],
+        )
+
+    # ---- How it runs.
+
+    def prefetch(
+        self, buffer_size: int | None = None, name: Any = None
+    ) -> Dataset:
+        """Keeps elements ready before they are asked for.
+
+        Example:
+            >>> len(ps.Dataset.range(3).prefetch(2))
+            3
+
+        Args:
+            buffer_size: How many, exactly; left out, the engine chooses.
+            name: Not used.
+        """
+        return append(
+            "prefetch",
+            integer("buffer_size", "buffer_size", buffer_size),
+            [self],
+        )
+
+    def cache(self, filename: str = "", name: Any = None) -> Dataset:
+        """Keeps the elements of the first whole pass in memory for later ones.
+
+        Iterators of this dataset share them; two calls of `cache` do not.
+
+        Example:
+            >>> ds = ps.Dataset.range(3).cache()
+            >>> list(ds) == list(ds)
+            True
+        """
+        if filename:
+            raise UnimplementedError(
+                "cache keeps elements in memory in this version; got a "
+                f"filename, {filename!r}"
+            )
+        return append("cache", {}, [self])
+
+    def ignore_errors(
+        self, log_warning: bool = False, name: Any = None
+    ) -> Dataset:
+        """Leaves out the elements that are errors.
+
+        Example:
+            >>> ds = ps.Dataset.from_generator(
+            ...     lambda: iter([1, "two", 3]),
+            ...     output_signature=ps.TensorSpec((), np.int64))
+            >>> [int(x) for x in ds.ignore_errors()]
+            [1, 3]
+        """
+        return append(
+            "ignore_errors", {"log_warning": bool(log_warning)}, [self]
+        )
+
+    def with_options(self, options: Options, name: Any = None) -> Dataset:
+        """Sets options of the pipeline; those set later win.
+
+        Example:
+            >>> ds = ps.Dataset.range(3).with_options(ps.Options(run_ahead=0))
+            >>> ds.options().run_ahead
+            0
+        """
+        if not isinstance(options, Options):
+            raise InvalidTypeError(
+                f"with_options takes ps.Options; got {type(options).__name__}"
+            )
+        return append(
+            "with_options",
+            {"options": options.to_json()},
+            [self],
+            options=options,
+        )
+
+
+def _parallelism(given: Any) -> dict[str, Any]:
+    return integer("num_parallel_calls", "parallelism", given)
+
+
+def _cycle_length(given: Any) -> dict[str, Any]:
+    field = integer("cycle_length", "cycle_length", given)
+    # On the wire 0 means left out; the engine refuses -1 as it would refuse 0.
+    return {"cycle_length": field.get("cycle_length") or -1} if field else {}
+
+
+def _count(given: Any) -> dict[str, Any]:
+    return count("count", given)
+
+
+def _window(given: Any) -> dict[str, Any]:
+    fields = count("buffer_size", given, (None, UNKNOWN_CARDINALITY))
+    return {"window": fields["buffer_size"]} if fields else {}
+
+
+def _folding(self: Pipeline, initial_state: Any, function: Any) -> Any:
+    """Initial state and recorded function of scan and reduce."""
+    state, captures = _rows.one_row(initial_state)
+    structure = _spec.from_json(state["spec"], _spec.types_of(initial_state))
+    recorded = record(function, [structure, self.element_spec])
+    return state, recorded, captures
+
+
+def _padded_shapes(element: Any, given: Any) -> list[dict[str, Any]]:
+    specs = _spec.flatten(element)
+    if given is None:
+        shapes = [
+            None if spec.shape is None else (None,) * len(spec.shape)
+            for spec in specs
+        ]
+    elif _spec.is_leaf(element):
+        shapes = [given]
+    else:
+        shapes = _spec.flatten_like(element, given)
+    return [_spec.shape_to_json(shape) for shape in shapes]
+
+
+def _padding(element: Any, given: Any) -> list[dict[str, Any]]:
+    specs = _spec.flatten(element)
+    if given is None or (_spec.is_leaf(given) and len(specs) != 1):
+        values = [given] * len(specs)
+    elif _spec.is_leaf(element):
+        values = [given]
+    else:
+        values = _spec.flatten_like(element, given)
+    return [
+        _padding_value(spec.dtype, item)
+        for spec, item in zip(specs, values, strict=True)
+    ]
+
+
+def _padding_value(dtype: _dtypes.DType, given: Any) -> dict[str, Any]:
+    if given is None:
+        given = b"" if dtype == _dtypes.string else 0
+        if dtype == _dtypes.bool_:
+            given = False
+    if isinstance(given, (np.ndarray, np.generic, str, bytes)):
+        return _recording.tensor_to_json(given)
+    try:
+        return _recording.tensor_to_json(given, dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(f"padding_values: {error}") from None

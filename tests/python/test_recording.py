@@ -1,0 +1,276 @@
+"""Recorded functions compute what Python would."""
+
+import functools
+import operator
+
+import numpy as np
+import pytest
+from pipelines import assert_equal
+
+import penstock as ps
+
+Dataset = ps.Dataset
+A = np.array([[-7, 3, 5], [2, -1, 8]])
+B = np.array([[2, 2, -3], [4, 5, 1]])
+
+
+def run(function, *arrays):
+    """What `function` gives in the engine."""
+    ds = Dataset.from_tensors(arrays if len(arrays) > 1 else arrays[0])
+    return ds.map(function).get_single_element()
+
+
+OPERATORS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.and_,
+    operator.or_,
+    operator.xor,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+]
+
+
+@pytest.mark.parametrize("function", OPERATORS, ids=lambda f: f.__name__)
+def test_operators(function):
+    assert_equal(run(lambda a, b: function(a, b), A, B), function(A, B))
+    assert_equal(run(lambda a: function(a, 3), A), function(A, 3))
+    assert_equal(run(lambda a: function(3, a), B), function(3, B))
+    assert_equal(run(lambda a: function(a, B), A), function(A, B))
+    assert_equal(run(lambda b: function(A, b), B), function(A, B))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: -x,
+        lambda x: +x,
+        lambda x: ~x,
+        lambda x: abs(x),
+        lambda x: x**2,
+        lambda x: x << 1,
+        lambda x: x >> 1,
+        lambda x: 2 - x,
+        lambda x: x + 1.5,
+        lambda x: x + np.float32(1.5),
+        lambda x: divmod(x, 3),
+        lambda x: x.astype(np.float32),
+        lambda x: x.reshape(3, 2),
+        lambda x: x.reshape((-1,)),
+        lambda x: x.flatten(),
+        lambda x: x.T,
+        lambda x: x.sum(),
+        lambda x: x.sum(axis=0),
+        lambda x: x.mean(axis=1, keepdims=True),
+        lambda x: x.min(),
+        lambda x: x.max(axis=(0, 1)),
+        lambda x: x.argmax(axis=1),
+        lambda x: np.add(x, x),
+        lambda x: np.where(x > 0, x, 0),
+        lambda x: np.clip(x, -1, 2),
+        lambda x: np.sum(x, axis=1),
+        lambda x: np.maximum(x, 2),
+        lambda x: np.concatenate([x, x]),
+        lambda x: np.stack([x, x], axis=1),
+        lambda x: np.reshape(x, (3, 2)),
+        lambda x: np.sqrt(np.abs(x)),
+        lambda x: np.divide(x, 2),
+        lambda x: np.remainder(x, 2),
+    ],
+)
+def test_like_numpy(function):
+    assert_equal(run(function, A), function(A))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        0,
+        -1,
+        (0, 1),
+        slice(1),
+        slice(None, None, -1),
+        (slice(None), slice(1, 3)),
+        (Ellipsis, 0),
+        None,
+        (0, None, slice(None, None, 2)),
+        ...,
+        np.array([1, 0, 1]),
+        [0, 0],
+        np.array([[True, False, True], [False, True, False]]),
+    ],
+    ids=str,
+)
+def test_indexing(key):
+    assert_equal(run(lambda x: x[key], A), A[key])
+
+
+def test_symbolic_indices():
+    assert_equal(run(lambda x, i: x[i, 1:], A, np.int64(1)), A[1, 1:])
+    assert_equal(run(lambda x, i: x[:, :i], A, np.int64(2)), A[:, :2])
+    assert_equal(run(lambda x: x[x > 0], A), A[A > 0])
+    assert_equal(run(lambda x, i: x[i], A, np.array([1, 1])), A[[1, 1]])
+
+
+def test_what_is_known_while_recording():
+    seen = []
+
+    def look(x, y):
+        assert len(x) == 2
+        assert x.shape == (2, 3)
+        assert (x + y).shape == (2, 3)
+        assert (x / 2).dtype == np.float64
+        assert x.ndim == 2
+        first, second = x
+        return first + second
+
+    assert_equal(run(look, A, B), A[0] + A[1])
+    assert seen == []
+
+
+def test_unknown_sizes_are_symbolic():
+    ds = Dataset.range(5).batch(2).map(lambda x: x.shape[0] * 10)
+    assert list(ds) == [20, 20, 10]
+    with pytest.raises(ps.UnsupportedFunctionError, match="len"):
+        Dataset.range(5).batch(2).map(len)
+
+
+def test_python_scalars_are_weak():
+    x = np.array([1], np.uint8)
+    assert run(lambda x: x + 1, x).dtype == np.uint8
+    assert run(lambda x: x + 1.0, x.astype(np.float32)).dtype == np.float32
+    assert run(lambda x: x + np.int64(1), x).dtype == np.int64
+
+
+def test_captured_arrays_are_taken_as_they_are():
+    table = np.arange(3)
+    ds = Dataset.range(1).map(lambda x: x + table)
+    table[:] = 9
+    assert ds.get_single_element().tolist() == [0, 1, 2]
+
+
+def test_callables():
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __call__(self, x):
+            return x * self.factor
+
+        def method(self, x):
+            return x - self.factor
+
+    x = np.int64(5)
+    assert run(Scale(3), x) == 15
+    assert run(Scale(3).method, x) == 2
+    assert run(functools.partial(operator.sub, 7), x) == 2
+    assert run(np.negative, x) == -5
+    assert run(ps.negative, x) == -5
+
+
+def test_functions_run_at_once_on_values():
+    assert_equal(ps.add(np.array([1, 2]), 10), np.array([11, 12]))
+    assert ps.add(1, 2) == 3
+    with pytest.raises(ps.InvalidArgumentError):
+        ps.add(np.zeros(2), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: 1 if x else 2,
+        lambda x: x and 1,
+        lambda x: int(x),
+        lambda x: float(x),
+        lambda x: range(x),
+        lambda x: max(x, 1),
+        lambda x: x in [1, 2],
+        lambda x: 1 in x,
+        lambda x: np.linalg.norm(x),
+        lambda x: np.asarray(x),
+        lambda x: x.no_such_method(),
+        lambda x: x[1.5],
+        lambda x: no_such_name + x,  # noqa: F821
+    ],
+)
+def test_what_cannot_be_recorded(function):
+    with pytest.raises(ps.UnsupportedFunctionError) as caught:
+        Dataset.range(3).map(function)
+    assert "recorded" in str(caught.value) or "index" in str(caught.value)
+
+
+def test_assignment_is_refused():
+    def assign(x):
+        x[0] = 1
+        return x
+
+    with pytest.raises(
+        ps.UnsupportedFunctionError, match=r"test_recording\.py"
+    ):
+        Dataset.range(3).batch(2).map(assign)
+
+
+def test_changing_what_is_captured_is_refused():
+    seen = []
+
+    def remember(x):
+        seen.append(x)
+        return x
+
+    with pytest.raises(ps.UnsupportedFunctionError, match="seen"):
+        Dataset.range(3).map(remember)
+
+
+def test_escaped_values_are_refused():
+    box = {}
+
+    class Keep:
+        def __call__(self, x):
+            return x
+
+    keep = Keep()
+
+    def escape(x):
+        keep.__dict__["x"] = x
+        return x
+
+    # Whether or not it is noticed there, the value is of no use elsewhere.
+    try:
+        Dataset.range(3).map(escape)
+    except ps.UnsupportedFunctionError:
+        return
+    box["x"] = keep.x
+    with pytest.raises(ps.InvalidArgumentError):
+        Dataset.range(3).map(lambda y: y + keep.x)
+
+
+def test_errors_name_the_users_line():
+    def wrong(x):
+        return ps.reshape(x, (2, 2))
+
+    line = wrong.__code__.co_firstlineno + 1
+    with pytest.raises(ValueError) as caught:
+        Dataset.from_tensors(np.zeros(3)).map(wrong)
+    assert f"test_recording.py:{line}" in str(caught.value)
+
+
+def test_a_function_with_the_wrong_number_of_parameters():
+    with pytest.raises(ps.UnsupportedFunctionError, match="TypeError"):
+        Dataset.range(3).map(lambda a, b: a)
+
+
+def test_datasets_of_outer_functions_stay_there():
+    def outer(x):
+        made = Dataset.range(x)
+        return Dataset.range(2).flat_map(lambda y: made.take(y))
+
+    with pytest.raises(ps.InvalidArgumentError, match="make it again"):
+        Dataset.range(3).flat_map(outer)
