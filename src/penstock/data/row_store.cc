@@ -70,8 +70,10 @@ class RowStore::FixedCells final : public RowStore::Cells {
   void Swap(absl::Span<const int64_t> places, const Column& column,
             int64_t begin) override {
     const bool fits = column.is_dense() && column.shape() == shape_;
-    if (fits && cell_bytes_ == 8) return SwapWords<uint64_t>(places, column, begin);
-    if (fits && cell_bytes_ == 4) return SwapWords<uint32_t>(places, column, begin);
+    if (fits && cell_bytes_ == 8)
+      return SwapWords<uint64_t>(places, column, begin);
+    if (fits && cell_bytes_ == 4)
+      return SwapWords<uint32_t>(places, column, begin);
     Cells::Swap(places, column, begin);
   }
 
@@ -192,7 +194,8 @@ class RowStore::LooseCells final : public RowStore::Cells {
         if (!is_dense) to = AlignUp(data, to);
       }
       pointers.MutableAs<const void*>()[row] = start;
-      dim = std::copy_n(cell.dims.begin(), std::min(rank, cell.dims.size()), dim);
+      dim =
+          std::copy_n(cell.dims.begin(), std::min(rank, cell.dims.size()), dim);
     }
     const Shape shape = given_.empty() ? Shape{} : given_.front().dims;
     given_.clear();
@@ -214,8 +217,8 @@ class RowStore::LooseCells final : public RowStore::Cells {
 
   // The next multiple of 8: rows must be aligned for their items.
   static char* AlignUp(const Buffer& base, char* at) {
-    const auto offset = static_cast<size_t>(
-        at - reinterpret_cast<const char*>(base.data()));
+    const auto offset =
+        static_cast<size_t>(at - reinterpret_cast<const char*>(base.data()));
     return at + ((8 - offset % 8) % 8);
   }
 

@@ -42,8 +42,8 @@ void CopyCorner(const std::byte* from, absl::Span<const int64_t> shape,
 
 void FillWith(const std::byte* item, size_t item_size, int64_t count,
               std::byte* to) {
-  const bool is_zero =
-      std::all_of(item, item + item_size, [](std::byte b) { return b == std::byte{0}; });
+  const bool is_zero = std::all_of(
+      item, item + item_size, [](std::byte b) { return b == std::byte{0}; });
   if (is_zero) {
     std::memset(to, 0, count * item_size);
     return;

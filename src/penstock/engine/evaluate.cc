@@ -24,7 +24,8 @@ absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input,
   functions::EvalContext context;
   context.rows = input.rows;
   context.random_key = scope.run->RandomKey(info_->id, /*with_epoch=*/true);
-  context.lineage = input.has_lineage() ? input.lineage.As<uint64_t>() : nullptr;
+  context.lineage =
+      input.has_lineage() ? input.lineage.As<uint64_t>() : nullptr;
   context.known_errors = &input.errors;
   context.errors = &errors;
   absl::Span<const Column> bound;
@@ -40,9 +41,10 @@ absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input,
   out.lineage = input.lineage;
   for (RowError& error : errors) error.status = info_->Located(error.status);
   out.errors.resize(input.errors.size() + errors.size());
-  std::merge(input.errors.begin(), input.errors.end(), errors.begin(),
-             errors.end(), out.errors.begin(),
-             [](const RowError& a, const RowError& b) { return a.row < b.row; });
+  std::merge(
+      input.errors.begin(), input.errors.end(), errors.begin(), errors.end(),
+      out.errors.begin(),
+      [](const RowError& a, const RowError& b) { return a.row < b.row; });
   return out;
 }
 

@@ -44,14 +44,16 @@ absl::Status OpInfo::Located(const absl::Status& status) const {
 
 absl::StatusOr<Column> ValueOf(const plan::Value& value, const Scope& scope) {
   switch (value.kind_case()) {
-    case plan::Value::kConstant: return plan::FromProto(value.constant());
+    case plan::Value::kConstant:
+      return plan::FromProto(value.constant());
     case plan::Value::kBound:
       if (scope.bound == nullptr || value.bound() >= scope.bound->size()) {
         return absl::InternalError(
             absl::StrCat("no bound value ", value.bound()));
       }
       return (*scope.bound)[value.bound()];
-    case plan::Value::KIND_NOT_SET: break;
+    case plan::Value::KIND_NOT_SET:
+      break;
   }
   return absl::InvalidArgumentError("a parameter has no value");
 }

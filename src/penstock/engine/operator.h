@@ -33,7 +33,7 @@ struct Scope {
 
 // What is the same for every operator.
 struct OpInfo {
-  int id = 0;  // unique in the pipeline, sub-plans included
+  int id = 0;        // unique in the pipeline, sub-plans included
   std::string name;  // "map_2", in sub-plans "flat_map_1/map_0"
   plan::Location made_at;
   std::vector<TensorSpec> leaves;  // of its elements
@@ -71,8 +71,7 @@ using StreamOr = absl::StatusOr<std::unique_ptr<Stream>>;
 
 // An operator whose streams `start` makes. What `start` holds is the operator's
 // configuration: it is called by many threads and changes nothing.
-OperatorPtr MakeOperator(
-    std::function<StreamOr(const Scope&)> start);
+OperatorPtr MakeOperator(std::function<StreamOr(const Scope&)> start);
 
 inline NodeStats* StatsOf(const Scope& scope, const OpInfo& info) {
   return &scope.run->stats[info.id];

@@ -19,7 +19,8 @@ std::optional<uint64_t> SeedOf(const plan::Node& node) {
   if (node.has_shuffle() && node.shuffle().has_seed()) {
     return node.shuffle().seed();
   }
-  if (node.has_random() && node.random().has_seed()) return node.random().seed();
+  if (node.has_random() && node.random().has_seed())
+    return node.random().seed();
   if (node.has_list_files() && node.list_files().has_seed()) {
     return node.list_files().seed();
   }
@@ -84,7 +85,8 @@ class Builder final {
       if (!used[i]) continue;
       for (uint32_t input : plan.nodes(i).inputs()) {
         if (input >= static_cast<uint32_t>(i)) {
-          return absl::InvalidArgumentError("a node's input must come before it");
+          return absl::InvalidArgumentError(
+              "a node's input must come before it");
         }
         used[input] = true;
       }

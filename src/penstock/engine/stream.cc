@@ -53,8 +53,8 @@ Stream::~Stream() { counters_.Flush(*stats_); }
 absl::StatusOr<Pull> Stream::Next(const Request& request) {
   while (skip_rows_ > 0) {
     PENSTOCK_ASSIGN_OR_RETURN(
-        Pull pull, Measured({std::min(skip_rows_, kMaxChunkRows),
-                             request.waker}));
+        Pull pull,
+        Measured({std::min(skip_rows_, kMaxChunkRows), request.waker}));
     if (!pull.has_rows()) return pull;
     skip_rows_ -= pull.chunk.rows;
   }

@@ -34,15 +34,24 @@ std::string Text(std::string_view view) { return std::string(view); }
 
 std::string TypeOf(ParamKind kind) {
   switch (kind) {
-    case ParamKind::kTensor: return "Any";
-    case ParamKind::kTensors: return "Sequence[Any]";
-    case ParamKind::kInt: return "int";
-    case ParamKind::kInts: return "int | Sequence[int]";
-    case ParamKind::kBool: return "bool";
-    case ParamKind::kFloat: return "float";
-    case ParamKind::kText: return "str";
-    case ParamKind::kDType: return "Any";
-    case ParamKind::kAxis: return "int | Sequence[int] | None";
+    case ParamKind::kTensor:
+      return "Any";
+    case ParamKind::kTensors:
+      return "Sequence[Any]";
+    case ParamKind::kInt:
+      return "int";
+    case ParamKind::kInts:
+      return "int | Sequence[int]";
+    case ParamKind::kBool:
+      return "bool";
+    case ParamKind::kFloat:
+      return "float";
+    case ParamKind::kText:
+      return "str";
+    case ParamKind::kDType:
+      return "Any";
+    case ParamKind::kAxis:
+      return "int | Sequence[int] | None";
   }
   return "Any";
 }
@@ -50,8 +59,7 @@ std::string TypeOf(ParamKind kind) {
 std::string Signature(const Function& function) {
   std::vector<std::string> params;
   for (const Param& param : function.params) {
-    std::string text =
-        absl::StrCat(Text(param.name), ": ", TypeOf(param.kind));
+    std::string text = absl::StrCat(Text(param.name), ": ", TypeOf(param.kind));
     if (!param.default_value.empty()) {
       const bool may_be_none = param.default_value == "None" &&
                                param.kind != ParamKind::kAxis &&
@@ -134,22 +142,20 @@ std::string Body(const Function& function) {
       attrs.push_back(absl::StrCat("\"", name, "\": ", name));
     }
   }
-  std::string call = absl::StrCat("    return _record.call(\"",
-                                  Text(function.name), "\", (",
-                                  absl::StrJoin(tensors, ", "),
-                                  tensors.size() == 1 ? ",)" : ")");
+  std::string call = absl::StrCat(
+      "    return _record.call(\"", Text(function.name), "\", (",
+      absl::StrJoin(tensors, ", "), tensors.size() == 1 ? ",)" : ")");
   std::string one_line = call;
   if (!attrs.empty()) {
     absl::StrAppend(&one_line, ", {", absl::StrJoin(attrs, ", "), "}");
   }
   one_line += ")\n";
   if (one_line.size() <= 81) return one_line;
-  return absl::StrCat("    return _record.call(\n        \"",
-                      Text(function.name), "\",\n        (",
-                      absl::StrJoin(tensors, ", "),
-                      tensors.size() == 1 ? ",)" : ")", ",\n        {\n            ",
-                      absl::StrJoin(attrs, ",\n            "),
-                      ",\n        },\n    )\n");
+  return absl::StrCat(
+      "    return _record.call(\n        \"", Text(function.name),
+      "\",\n        (", absl::StrJoin(tensors, ", "),
+      tensors.size() == 1 ? ",)" : ")", ",\n        {\n            ",
+      absl::StrJoin(attrs, ",\n            "), ",\n        },\n    )\n");
 }
 
 }  // namespace

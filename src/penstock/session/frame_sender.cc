@@ -137,9 +137,9 @@ absl::StatusOr<bool> FrameSender::SendChunk(uint32_t kind, const Chunk& chunk,
     ++untaken_frames_;
     demand_ -= std::min(demand_, chunk.rows);
   }
-  const absl::Status sent = SendAll(
-      socket_.get(),
-      {reinterpret_cast<const char*>(&message), sizeof(message)});
+  const absl::Status sent =
+      SendAll(socket_.get(),
+              {reinterpret_cast<const char*>(&message), sizeof(message)});
   if (absl::IsCancelled(sent)) {
     Close();
     return false;

@@ -42,7 +42,8 @@ std::vector<std::string> WithParents(std::string path) {
 }
 
 // Of controller `name` ("" for v2) in /proc/self/cgroup.
-std::optional<std::string> GroupOf(const ReadText& read, absl::string_view name) {
+std::optional<std::string> GroupOf(const ReadText& read,
+                                   absl::string_view name) {
   const std::optional<std::string> text = read("/proc/self/cgroup");
   if (!text.has_value()) return std::nullopt;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
@@ -76,7 +77,8 @@ std::optional<double> CpuQuota(const ReadText& read) {
     if (parts.size() != 2) continue;
     const std::optional<double> used = Number(parts[0]);
     const std::optional<double> period = Number(parts[1]);
-    if (used.has_value() && period.value_or(0) > 0) Lower(quota, *used / *period);
+    if (used.has_value() && period.value_or(0) > 0)
+      Lower(quota, *used / *period);
   }
   for (const std::string& group :
        WithParents(GroupOf(read, "cpu").value_or("/"))) {
@@ -106,9 +108,8 @@ std::optional<double> MemoryLimit(const ReadText& read) {
 }
 
 int64_t RanksOnHost(const ReadVariable& variable) {
-  for (const char* name :
-       {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-        "SLURM_NTASKS_PER_NODE"}) {
+  for (const char* name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                           "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}) {
     const std::optional<std::string> text = variable(name);
     int64_t ranks;
     if (text.has_value() && absl::SimpleAtoi(*text, &ranks) && ranks > 0) {
@@ -136,7 +137,8 @@ HostLimits FindHostLimits(int64_t usable_cpus, int64_t machine_memory_bytes,
   if (const auto limit = MemoryLimit(read)) memory = std::min(memory, *limit);
   const auto ranks = static_cast<double>(RanksOnHost(variable));
   HostLimits limits;
-  limits.cpus = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(cpus / ranks)));
+  limits.cpus =
+      std::max<int64_t>(1, static_cast<int64_t>(std::ceil(cpus / ranks)));
   limits.memory_bytes = static_cast<int64_t>(memory / ranks);
   return limits;
 }
@@ -146,15 +148,14 @@ HostLimits FindHostLimits() {
   CPU_ZERO(&mask);
   int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
   if (sched_getaffinity(0, sizeof(mask), &mask) == 0) cpus = CPU_COUNT(&mask);
-  const int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
-                         sysconf(_SC_PAGESIZE);
-  return FindHostLimits(cpus, memory, ReadRealFile,
-                        [](const std::string& name) {
-                          const char* text = std::getenv(name.c_str());
-                          return text != nullptr
-                                     ? std::optional<std::string>(text)
-                                     : std::nullopt;
-                        });
+  const int64_t memory =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  return FindHostLimits(
+      cpus, memory, ReadRealFile, [](const std::string& name) {
+        const char* text = std::getenv(name.c_str());
+        return text != nullptr ? std::optional<std::string>(text)
+                               : std::nullopt;
+      });
 }
 
 }  // namespace penstock::session

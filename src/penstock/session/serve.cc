@@ -23,12 +23,11 @@ constexpr uint32_t kMaxRequestBytes = 256u << 20;
 absl::Status AnswerOne(int control, Session& session) {
   uint32_t size;
   std::vector<Descriptor> fds;
-  PENSTOCK_RETURN_IF_ERROR(ReceiveAll(
-      control, reinterpret_cast<char*>(&size), sizeof(size), &fds));
+  PENSTOCK_RETURN_IF_ERROR(
+      ReceiveAll(control, reinterpret_cast<char*>(&size), sizeof(size), &fds));
   if (size > kMaxRequestBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a request may have ", kMaxRequestBytes, " bytes; got ",
-                     size));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a request may have ", kMaxRequestBytes, " bytes; got ", size));
   }
   std::string json(size, '\0');
   PENSTOCK_RETURN_IF_ERROR(ReceiveAll(control, json.data(), size, &fds));

@@ -96,9 +96,9 @@ class ChannelSource final : public engine::RowSource {
     PENSTOCK_ASSIGN_OR_RETURN(engine::Pull pull, run_->Take(request, &ask));
     if (ask) {
       const uint64_t rows = static_cast<uint64_t>(request.max_rows);
-      PENSTOCK_RETURN_IF_ERROR(channel_->Send(
-          GENERATOR_NEXT, id_,
-          {reinterpret_cast<const char*>(&rows), sizeof(rows)}));
+      PENSTOCK_RETURN_IF_ERROR(
+          channel_->Send(GENERATOR_NEXT, id_,
+                         {reinterpret_cast<const char*>(&rows), sizeof(rows)}));
     }
     return pull;
   }

@@ -62,9 +62,8 @@ absl::StatusOr<Buffer> Map(const Descriptor& fd, uint64_t bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot map ", bytes, " bytes: ", std::strerror(errno)));
   }
-  Owner owner(data, [bytes](const void* p) {
-    munmap(const_cast<void*>(p), bytes);
-  });
+  Owner owner(data,
+              [bytes](const void* p) { munmap(const_cast<void*>(p), bytes); });
   return Buffer(std::move(owner), data, bytes);
 }
 
@@ -105,11 +104,21 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
                                      std::vector<Descriptor> fds) {
   absl::StatusOr<Response> response;
   switch (request.call_case()) {
-    case Request::kHello: response = DoHello(request.hello()); break;
-    case Request::kAppend: response = DoAppend(request.append()); break;
-    case Request::kInfer: response = DoInfer(request.infer()); break;
-    case Request::kEvaluate: response = DoEvaluate(request.evaluate()); break;
-    case Request::kDescribe: response = DoDescribe(request.describe()); break;
+    case Request::kHello:
+      response = DoHello(request.hello());
+      break;
+    case Request::kAppend:
+      response = DoAppend(request.append());
+      break;
+    case Request::kInfer:
+      response = DoInfer(request.infer());
+      break;
+    case Request::kEvaluate:
+      response = DoEvaluate(request.evaluate());
+      break;
+    case Request::kDescribe:
+      response = DoDescribe(request.describe());
+      break;
     case Request::kAddCapture:
       response = DoAddCapture(request.add_capture(), std::move(fds));
       break;
@@ -131,8 +140,11 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
     case Request::kMakeIterator:
       response = DoMakeIterator(request.make_iterator(), std::move(fds));
       break;
-    case Request::kGetSegment: return DoGetSegment(request.get_segment());
-    case Request::kGetStats: response = DoGetStats(request.get_stats()); break;
+    case Request::kGetSegment:
+      return DoGetSegment(request.get_segment());
+    case Request::kGetStats:
+      response = DoGetStats(request.get_stats());
+      break;
     case Request::CALL_NOT_SET:
       return absl::InvalidArgumentError("a request names no call");
   }
@@ -142,11 +154,10 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
 
 absl::StatusOr<Response> Session::DoHello(const Hello& call) {
   if (call.version() != kVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("expected a package of version ", kVersion, "; got ",
-                     call.version(),
-                     "\n  Package and engine must be of one version: install "
-                     "again."));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected a package of version ", kVersion, "; got ", call.version(),
+        "\n  Package and engine must be of one version: install "
+        "again."));
   }
   Response response;
   HelloReply* reply = response.mutable_hello();
@@ -165,10 +176,9 @@ absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   }
   const std::vector<plan::TensorSpec> bound(call.bound().begin(),
                                             call.bound().end());
-  PENSTOCK_ASSIGN_OR_RETURN(
-      const plan::Plan plan,
-      plan::Append(std::move(inputs), call.node(), bound,
-                   {limits_.cpus, RandomWord}));
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan,
+                            plan::Append(std::move(inputs), call.node(), bound,
+                                         {limits_.cpus, RandomWord}));
   Response response;
   AppendReply* reply = response.mutable_append();
   plan.SerializeToString(reply->mutable_plan());

@@ -198,10 +198,10 @@ class BatchStream final : public Stream {
   const OpInfo& info_;
   const std::shared_ptr<const BatchConfig> config_;
   Input input_;
-  uint64_t turn_ = 0;  // batches begun: which size is next
-  ChunkBuilder open_;  // rows of a batch that is not full yet
-  std::string open_position_;  // of the input before them
-  int64_t errors_given_ = 0;   // since open_position_
+  uint64_t turn_ = 0;           // batches begun: which size is next
+  ChunkBuilder open_;           // rows of a batch that is not full yet
+  std::string open_position_;   // of the input before them
+  int64_t errors_given_ = 0;    // since open_position_
   int64_t errors_to_drop_ = 0;  // after a restore: given before the save
 };
 
@@ -215,9 +215,9 @@ absl::StatusOr<Chunk> StackAll(const Chunk& chunk, int64_t size) {
   return out;
 }
 
-OperatorPtr MakeBatching(OperatorPtr input, const OpInfo& info,
-                         std::function<absl::StatusOr<BatchConfig>(const Scope&)>
-                             configure) {
+OperatorPtr MakeBatching(
+    OperatorPtr input, const OpInfo& info,
+    std::function<absl::StatusOr<BatchConfig>(const Scope&)> configure) {
   return MakeOperator(
       [input, &info, configure](const Scope& scope) -> StreamOr {
         PENSTOCK_ASSIGN_OR_RETURN(BatchConfig config, configure(scope));
@@ -235,8 +235,8 @@ OperatorOr MakeBatch(const plan::Batch& spec, OperatorPtr input,
   return MakeBatching(
       std::move(input), *context.info,
       [spec](const Scope& scope) -> absl::StatusOr<BatchConfig> {
-        PENSTOCK_ASSIGN_OR_RETURN(const int64_t size,
-                                  IntegerOf(spec.size(), scope, "batch.size", 1));
+        PENSTOCK_ASSIGN_OR_RETURN(
+            const int64_t size, IntegerOf(spec.size(), scope, "batch.size", 1));
         return BatchConfig{{size}, spec.drop_remainder(), true, StackAll};
       });
 }
@@ -282,10 +282,9 @@ OperatorOr MakeRebatch(const plan::Rebatch& spec, OperatorPtr input,
                      StackAll};
   PENSTOCK_ASSIGN_OR_RETURN(OperatorPtr rows,
                             MakeUnbatchRows(std::move(input), context));
-  return MakeBatching(std::move(rows), *context.info,
-                      [config](const Scope&) -> absl::StatusOr<BatchConfig> {
-                        return config;
-                      });
+  return MakeBatching(
+      std::move(rows), *context.info,
+      [config](const Scope&) -> absl::StatusOr<BatchConfig> { return config; });
 }
 
 }  // namespace penstock::engine

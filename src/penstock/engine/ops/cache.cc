@@ -111,8 +111,8 @@ class CacheStream final : public Stream {
   const std::optional<int64_t> finite_rows_;
   const CacheStore::Key key_;
   const OperatorPtr input_;
-  std::unique_ptr<Stream> stream_;           // of a pass that fills the cache
-  std::shared_ptr<CachedRows> filling_;      // null once published
+  std::unique_ptr<Stream> stream_;            // of a pass that fills the cache
+  std::shared_ptr<CachedRows> filling_;       // null once published
   std::shared_ptr<const CachedRows> cached_;  // of a pass that replays it
   bool has_errors_ = false;
   int64_t given_ = 0;

@@ -20,8 +20,8 @@ class EnumerateStream final : public Stream {
     if (!pull.has_rows()) return pull;
     const int64_t rows = pull.chunk.rows;
     Buffer numbers = Buffer::Allocate(rows * sizeof(int64_t));
-    std::iota(numbers.MutableAs<int64_t>(),
-              numbers.MutableAs<int64_t>() + rows, next_);
+    std::iota(numbers.MutableAs<int64_t>(), numbers.MutableAs<int64_t>() + rows,
+              next_);
     next_ += rows;
     pull.chunk.columns.insert(
         pull.chunk.columns.begin(),
@@ -50,10 +50,9 @@ OperatorOr MakeEnumerate(const plan::Enumerate& spec, OperatorPtr input,
                          OpContext& context) {
   const OpInfo& info = *context.info;
   return MakeOperator([spec, &info, input](const Scope& scope) -> StreamOr {
-    PENSTOCK_ASSIGN_OR_RETURN(
-        const int64_t start,
-        IntegerOf(spec.start(), scope, "enumerate.start",
-                  std::numeric_limits<int64_t>::min()));
+    PENSTOCK_ASSIGN_OR_RETURN(const int64_t start,
+                              IntegerOf(spec.start(), scope, "enumerate.start",
+                                        std::numeric_limits<int64_t>::min()));
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
     return std::make_unique<EnumerateStream>(StatsOf(scope, info),
                                              std::move(stream), start);

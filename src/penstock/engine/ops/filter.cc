@@ -128,11 +128,12 @@ OperatorOr MakeWithPredicate(const plan::Function& function, OperatorPtr input,
   PENSTOCK_ASSIGN_OR_RETURN(
       Predicate predicate,
       Evaluator::Make(function, context.input_leaves[0], context));
-  return MakeOperator([predicate, &info, input](const Scope& scope) -> StreamOr {
-    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
-    return std::make_unique<SomeStream>(scope, info, std::move(stream),
-                                        predicate);
-  });
+  return MakeOperator(
+      [predicate, &info, input](const Scope& scope) -> StreamOr {
+        PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+        return std::make_unique<SomeStream>(scope, info, std::move(stream),
+                                            predicate);
+      });
 }
 
 }  // namespace

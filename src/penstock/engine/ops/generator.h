@@ -4,8 +4,9 @@
 //   Cardinality  unknown
 //   Memory       one chunk
 //   Threads      one caller at a time; the generator runs in its own thread
-//   Checkpoint   rows taken so far; restore runs the generator again up to there
-//   Errors       what it raises, at its position; a row that does not fit the
+//   Checkpoint   rows taken so far; restore runs the generator again up to
+//   there Errors       what it raises, at its position; a row that does not fit
+//   the
 //                signature, and the generator goes on
 //   Knobs        none
 #pragma once

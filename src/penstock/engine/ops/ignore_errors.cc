@@ -45,9 +45,8 @@ class IgnoreErrorsStream final : public Stream {
  private:
   void Log(const absl::Status& status) const {
     if (!log_warning_ || !scope_.run->environment.warn) return;
-    scope_.run->environment.warn(
-        absl::StrCat(info_.name, " leaves out an element: ",
-                     std::string(status.message())));
+    scope_.run->environment.warn(absl::StrCat(
+        info_.name, " leaves out an element: ", std::string(status.message())));
   }
 
   const Scope scope_;

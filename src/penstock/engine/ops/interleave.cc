@@ -68,13 +68,18 @@ class InterleaveStream final : public Stream {
       if (out_.rows() == request.max_rows) break;
       PENSTOCK_ASSIGN_OR_RETURN(const Turn result, TakeTurn(request));
       switch (result) {
-        case Turn::kRows: waiting = 0; continue;
-        case Turn::kNothing: continue;
-        case Turn::kFlush: return Flush();
+        case Turn::kRows:
+          waiting = 0;
+          continue;
+        case Turn::kNothing:
+          continue;
+        case Turn::kFlush:
+          return Flush();
         case Turn::kEnd:
           if (out_.rows() > 0) return Flush();
           return Pull::End();
-        case Turn::kError: return Pull::Rows(*std::exchange(error_, {}));
+        case Turn::kError:
+          return Pull::Rows(*std::exchange(error_, {}));
         case Turn::kWait:
           // In any order: whoever has something may come first.
           if (!keep_order_ && ++waiting < slots_.size()) {
@@ -303,9 +308,9 @@ class InterleaveStream final : public Stream {
   std::vector<Slot> slots_;
   size_t num_open_ = 0;
   size_t num_rereading_ = 0;
-  uint64_t place_ = 0;     // whose turn it is
-  int64_t in_block_ = 0;   // rows of its turn so far
-  ChunkBuilder out_;       // empty between calls
+  uint64_t place_ = 0;          // whose turn it is
+  int64_t in_block_ = 0;        // rows of its turn so far
+  ChunkBuilder out_;            // empty between calls
   std::optional<Chunk> error_;  // of one call, on its way out
 };
 

@@ -161,13 +161,13 @@ class ParallelMapStream final : public Stream {
     while (tasks_.size() < window_ && !has_ended_) {
       WireWriter position;
       input_->Save(position);
-      PENSTOCK_ASSIGN_OR_RETURN(
-          Pull pull, input_->Next({rows_per_task_, request.waker}));
+      PENSTOCK_ASSIGN_OR_RETURN(Pull pull,
+                                input_->Next({rows_per_task_, request.waker}));
       if (pull.is_end()) has_ended_ = true;
       if (!pull.has_rows()) break;
-      tasks_.push_back(std::make_shared<MapTask>(
-          scope_, info_, std::move(pull.chunk), position.Take(), function_,
-          doorbell_));
+      tasks_.push_back(
+          std::make_shared<MapTask>(scope_, info_, std::move(pull.chunk),
+                                    position.Take(), function_, doorbell_));
       tasks_.back()->Wake();
     }
     return absl::OkStatus();

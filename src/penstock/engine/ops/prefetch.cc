@@ -146,8 +146,7 @@ class Filler final : public Task {
 class AheadStream final : public Stream {
  public:
   AheadStream(const Scope& scope, NodeStats* stats,
-              std::unique_ptr<Stream> input,
-              std::optional<int64_t> buffer_rows)
+              std::unique_ptr<Stream> input, std::optional<int64_t> buffer_rows)
       : Stream(stats),
         run_(scope.run),
         filler_(std::make_shared<Filler>(scope.run->environment.executor,
@@ -210,15 +209,16 @@ OperatorOr MakePrefetch(const plan::Prefetch& spec, OperatorPtr input,
   const OpInfo& info = *context.info;
   std::optional<int64_t> buffer_rows;
   if (spec.has_buffer_size()) buffer_rows = spec.buffer_size();
-  return MakeOperator([buffer_rows, &info, input](const Scope& scope) -> StreamOr {
-    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
-    if (buffer_rows == 0) {
-      return std::make_unique<NoneAheadStream>(StatsOf(scope, info),
-                                               std::move(stream));
-    }
-    return MakeAheadStream(scope, StatsOf(scope, info), std::move(stream),
-                           buffer_rows);
-  });
+  return MakeOperator(
+      [buffer_rows, &info, input](const Scope& scope) -> StreamOr {
+        PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+        if (buffer_rows == 0) {
+          return std::make_unique<NoneAheadStream>(StatsOf(scope, info),
+                                                   std::move(stream));
+        }
+        return MakeAheadStream(scope, StatsOf(scope, info), std::move(stream),
+                               buffer_rows);
+      });
 }
 
 }  // namespace penstock::engine

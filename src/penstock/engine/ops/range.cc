@@ -35,8 +35,8 @@ int64_t CountOf(int64_t start, int64_t stop, int64_t step) {
   const __int128 stride =
       step > 0 ? static_cast<__int128>(step) : -static_cast<__int128>(step);
   const __int128 count = (magnitude + stride - 1) / stride;
-  return static_cast<int64_t>(std::min<__int128>(
-      count, std::numeric_limits<int64_t>::max()));
+  return static_cast<int64_t>(
+      std::min<__int128>(count, std::numeric_limits<int64_t>::max()));
 }
 
 int64_t CountOf(double start, double stop, double step) {
@@ -121,7 +121,8 @@ class RangeStream final : public Stream {
 template <typename Wide>
 StreamOr StartRange(const plan::Range& spec, const OpInfo& info,
                     const Scope& scope) {
-  PENSTOCK_ASSIGN_OR_RETURN(const Wide start, Scalar<Wide>(spec.start(), scope));
+  PENSTOCK_ASSIGN_OR_RETURN(const Wide start,
+                            Scalar<Wide>(spec.start(), scope));
   PENSTOCK_ASSIGN_OR_RETURN(const Wide stop, Scalar<Wide>(spec.stop(), scope));
   PENSTOCK_ASSIGN_OR_RETURN(const Wide step, Scalar<Wide>(spec.step(), scope));
   if (step == Wide{0}) {
@@ -135,7 +136,8 @@ StreamOr StartRange(const plan::Range& spec, const OpInfo& info,
 template <typename Wide>
 StreamOr StartCounter(const plan::Counter& spec, const OpInfo& info,
                       const Scope& scope) {
-  PENSTOCK_ASSIGN_OR_RETURN(const Wide start, Scalar<Wide>(spec.start(), scope));
+  PENSTOCK_ASSIGN_OR_RETURN(const Wide start,
+                            Scalar<Wide>(spec.start(), scope));
   PENSTOCK_ASSIGN_OR_RETURN(const Wide step, Scalar<Wide>(spec.step(), scope));
   return std::make_unique<RangeStream<Wide>>(scope, info, start, step,
                                              std::nullopt);

@@ -44,9 +44,13 @@ class ReadFilesStream final : public Stream {
       switch (reader_->Next(
           request.max_rows, [waker = request.waker] { waker->Wake(); },
           batch)) {
-        case io::ReadState::kWait: return Pull::Blocked();
-        case io::ReadState::kEnd: NextFile(); continue;
-        case io::ReadState::kReady: break;
+        case io::ReadState::kWait:
+          return Pull::Blocked();
+        case io::ReadState::kEnd:
+          NextFile();
+          continue;
+        case io::ReadState::kReady:
+          break;
       }
       absl::Status error = batch.error;
       return Rows(std::move(batch), std::move(error));
@@ -101,8 +105,8 @@ class ReadFilesStream final : public Stream {
     }
     chunk.columns.push_back(Column::Dense(DType::kString, {}, chunk.rows,
                                           std::move(refs), std::move(pins)));
-    chunk.lineage = SourceLineage(scope_, static_cast<int64_t>(ordinal_),
-                                  chunk.rows);
+    chunk.lineage =
+        SourceLineage(scope_, static_cast<int64_t>(ordinal_), chunk.rows);
     ordinal_ += chunk.rows;
     return Pull::Rows(std::move(chunk));
   }
@@ -120,9 +124,12 @@ class ReadFilesStream final : public Stream {
 
 io::Compression CompressionOf(plan::ReadFiles::Compression compression) {
   switch (compression) {
-    case plan::ReadFiles::GZIP: return io::Compression::kGzip;
-    case plan::ReadFiles::ZLIB: return io::Compression::kZlib;
-    default: return io::Compression::kNone;
+    case plan::ReadFiles::GZIP:
+      return io::Compression::kGzip;
+    case plan::ReadFiles::ZLIB:
+      return io::Compression::kZlib;
+    default:
+      return io::Compression::kNone;
   }
 }
 
@@ -157,7 +164,8 @@ absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
         return io::OpenFixedLengthReader(*files, path, format, options);
       };
     }
-    case plan::ReadFiles::FORMAT_NOT_SET: break;
+    case plan::ReadFiles::FORMAT_NOT_SET:
+      break;
   }
   return absl::InvalidArgumentError("a file source has no format");
 }
@@ -175,13 +183,13 @@ OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
     }
     io::RecordReaderOptions options;
     options.stream.io_pool = scope.run->environment.io_pool;
-    if (spec.has_buffer_bytes()) options.stream.block_bytes = spec.buffer_bytes();
+    if (spec.has_buffer_bytes())
+      options.stream.block_bytes = spec.buffer_bytes();
     options.compression = CompressionOf(spec.compression());
     options.max_record_bytes = scope.run->options.max_element_bytes;
     PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope));
-    return std::make_unique<ReadFilesStream>(scope, info, std::move(files),
-                                             std::move(options),
-                                             std::move(open));
+    return std::make_unique<ReadFilesStream>(
+        scope, info, std::move(files), std::move(options), std::move(open));
   });
 }
 

@@ -51,7 +51,8 @@ absl::Status SplitFirst(Chunk& chunk) {
     if (rows.has_value() && *rows != size) {
       return absl::InvalidArgumentError(
           absl::StrCat("from_tensor_slices needs one first dimension in all "
-                       "components; got ", *rows, " and ", size));
+                       "components; got ",
+                       *rows, " and ", size));
     }
     rows = size;
     column = column.Reshape(
@@ -70,8 +71,8 @@ absl::StatusOr<Chunk> LoadRows(const plan::Rows& spec, const Run& run) {
       return absl::FailedPreconditionError(
           absl::StrCat("array ", spec.capture(), " is not here"));
     }
-    PENSTOCK_ASSIGN_OR_RETURN(
-        bytes, run.environment.sources->Capture(spec.capture()));
+    PENSTOCK_ASSIGN_OR_RETURN(bytes,
+                              run.environment.sources->Capture(spec.capture()));
   } else {
     bytes = Buffer::Allocate(spec.chunk().size());
     std::memcpy(bytes.MutableAs<char>(), spec.chunk().data(),

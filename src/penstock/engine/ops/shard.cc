@@ -21,8 +21,9 @@ class ShardStream final : public Stream {
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     for (int tries = 0; tries < 64; ++tries) {
-      const int64_t wanted = std::min(
-          kMaxChunkRows, until_next_ + 1 + (request.max_rows - 1) * num_shards_);
+      const int64_t wanted =
+          std::min(kMaxChunkRows,
+                   until_next_ + 1 + (request.max_rows - 1) * num_shards_);
       PENSTOCK_ASSIGN_OR_RETURN(Pull pull,
                                 input_->Next({wanted, request.waker}));
       if (!pull.has_rows()) return pull;

@@ -39,15 +39,16 @@ class ShuffleStream final : public Stream {
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     if (!is_full_) {
-      PENSTOCK_ASSIGN_OR_RETURN(const bool is_ready,
-                                is_rereading_ ? Reread(request) : Fill(request));
+      PENSTOCK_ASSIGN_OR_RETURN(
+          const bool is_ready, is_rereading_ ? Reread(request) : Fill(request));
       if (!is_ready) return Pull::Blocked();
     }
     if (!has_ended_ && input_.rows_held() == 0) {
       MarkIfDue();
       PENSTOCK_ASSIGN_OR_RETURN(
           const Pull::Kind kind,
-          input_.Fill({std::min(request.max_rows, InputRows()), request.waker}));
+          input_.Fill(
+              {std::min(request.max_rows, InputRows()), request.waker}));
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
       has_ended_ = kind == Pull::Kind::kEnd;
     }
@@ -177,8 +178,8 @@ class ShuffleStream final : public Stream {
   }
 
   absl::StatusOr<Pull> Draw(const Request& request) {
-    const int64_t rows =
-        std::min({request.max_rows, input_.rows_held(), next_recording_ - given_});
+    const int64_t rows = std::min(
+        {request.max_rows, input_.rows_held(), next_recording_ - given_});
     const int64_t size = store_.size();
     drawn_.resize(rows);
     for (int64_t i = 0; i < rows; ++i) {
@@ -194,8 +195,8 @@ class ShuffleStream final : public Stream {
   }
 
   absl::StatusOr<Pull> Drain(const Request& request) {
-    const int64_t rows = std::min(
-        {request.max_rows, store_.size(), next_recording_ - given_});
+    const int64_t rows =
+        std::min({request.max_rows, store_.size(), next_recording_ - given_});
     if (rows <= 0) return Pull::End();
     drawn_.resize(rows);
     for (int64_t i = 0; i < rows; ++i) {

@@ -66,8 +66,8 @@ OperatorOr MakeTake(const plan::Take& spec, OperatorPtr input,
   return MakeOperator([spec, &info, input](const Scope& scope) -> StreamOr {
     int64_t count = kAll;
     if (spec.has_count()) {
-      PENSTOCK_ASSIGN_OR_RETURN(count,
-                                IntegerOf(spec.count(), scope, "take.count", -1));
+      PENSTOCK_ASSIGN_OR_RETURN(
+          count, IntegerOf(spec.count(), scope, "take.count", -1));
       if (count < 0) count = kAll;
     }
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
@@ -82,8 +82,8 @@ OperatorOr MakeSkip(const plan::Skip& spec, OperatorPtr input,
   return MakeOperator([spec, &info, input](const Scope& scope) -> StreamOr {
     int64_t count = -1;
     if (spec.has_count()) {
-      PENSTOCK_ASSIGN_OR_RETURN(count,
-                                IntegerOf(spec.count(), scope, "skip.count", -1));
+      PENSTOCK_ASSIGN_OR_RETURN(
+          count, IntegerOf(spec.count(), scope, "skip.count", -1));
     }
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
     if (count < 0) {  // everything

@@ -23,7 +23,8 @@ absl::StatusOr<int64_t> RowsOf(const Chunk& chunk, int64_t row) {
     if (rows.has_value() && size != *rows) {
       return absl::InvalidArgumentError(
           absl::StrCat("unbatch needs one first dimension in all components; "
-                       "got ", *rows, " and ", size));
+                       "got ",
+                       *rows, " and ", size));
     }
     rows = size;
   }
@@ -45,8 +46,8 @@ Chunk Split(const Chunk& chunk, int64_t row, int64_t count, int64_t size) {
     uint64_t* to = out.lineage.MutableAs<uint64_t>();
     for (int64_t r = row; r < row + count; ++r) {
       for (int64_t i = 0; i < size; ++i) {
-        *to++ = Combine(chunk.lineage.As<uint64_t>()[r],
-                        static_cast<uint64_t>(i));
+        *to++ =
+            Combine(chunk.lineage.As<uint64_t>()[r], static_cast<uint64_t>(i));
       }
     }
   }
@@ -72,8 +73,8 @@ class UnbatchStream final : public Stream {
         return Pull::Rows(std::move(chunk));
       }
       // Enough batches for the demand, judging by the last one.
-      const int64_t wanted =
-          std::max<int64_t>(1, request.max_rows / std::max<int64_t>(1, last_size_));
+      const int64_t wanted = std::max<int64_t>(
+          1, request.max_rows / std::max<int64_t>(1, last_size_));
       PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind,
                                 input_.Fill({wanted, request.waker}));
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();

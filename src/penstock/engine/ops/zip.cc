@@ -12,15 +12,17 @@ namespace {
 void Join(Chunk from, Chunk& to) {
   for (Column& column : from.columns) to.columns.push_back(std::move(column));
   for (RowError& error : from.errors) {
-    if (ErrorAt(to, error.row) == nullptr) to.errors.push_back(std::move(error));
-    std::sort(to.errors.begin(), to.errors.end(),
-              [](const RowError& a, const RowError& b) { return a.row < b.row; });
+    if (ErrorAt(to, error.row) == nullptr)
+      to.errors.push_back(std::move(error));
+    std::sort(
+        to.errors.begin(), to.errors.end(),
+        [](const RowError& a, const RowError& b) { return a.row < b.row; });
   }
   if (!to.has_lineage()) return;
   Buffer lineage = Buffer::Allocate(to.lineage.size());
   for (int64_t i = 0; i < to.rows; ++i) {
-    lineage.MutableAs<uint64_t>()[i] = Combine(
-        to.lineage.As<uint64_t>()[i], from.lineage.As<uint64_t>()[i]);
+    lineage.MutableAs<uint64_t>()[i] =
+        Combine(to.lineage.As<uint64_t>()[i], from.lineage.As<uint64_t>()[i]);
   }
   to.lineage = std::move(lineage);
 }
@@ -60,7 +62,8 @@ class ZipStream final : public Stream {
 
   absl::Status DoRestore(WireReader& reader) override {
     PENSTOCK_ASSIGN_OR_RETURN(has_ended_, reader.Bool());
-    for (Input& input : inputs_) PENSTOCK_RETURN_IF_ERROR(input.Restore(reader));
+    for (Input& input : inputs_)
+      PENSTOCK_RETURN_IF_ERROR(input.Restore(reader));
     return absl::OkStatus();
   }
 
