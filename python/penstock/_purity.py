@@ -196,8 +196,17 @@ class _Checker:
         self._seen: dict[int, Any] = {}
         self._seen_code: set[tuple[int, int]] = set()
         self.containers: Containers = []
+        # Whether generators are used as sources, not called.
+        self._serves_generators = False
 
     def check(self, function: Any) -> None:
+        code = getattr(unwrap(function), "__code__", None)
+        if code is not None and _is_generator(code):
+            raise _RefusalError(
+                "the function",
+                "generators and coroutines are no functions of an element",
+                f"{code.co_filename}:{code.co_firstlineno}",
+            )
         self._value("the function", function)
 
     def _value(self, name: str, value: Any) -> None:
@@ -290,16 +299,8 @@ class _Checker:
             return
         self._seen_code.add((id(function), id(receiver)))
         code = function.__code__
-        if code.co_flags & (
-            inspect.CO_GENERATOR
-            | inspect.CO_COROUTINE
-            | inspect.CO_ASYNC_GENERATOR
-        ):
-            raise _RefusalError(
-                name,
-                "generators and coroutines are no functions of an element",
-                f"{code.co_filename}:{code.co_firstlineno}",
-            )
+        if _is_generator(code) and self._serves_generators:
+            return  # A source, which runs as Python whatever it does.
         self._value(f"a default of {name}", function.__defaults__ or ())
         self._value(f"a default of {name}", function.__kwdefaults__ or {})
         closure: dict[str, Any] = {}
@@ -321,6 +322,8 @@ class _Checker:
         closure: dict[str, Any],
         known: dict[str, Any],
     ) -> None:
+        if "from_generator" in code.co_names:
+            self._serves_generators = True
         for load in _loads(code, set(closure)):
             value = self._resolve(load, namespace, closure, known)
             try:
@@ -347,6 +350,8 @@ class _Checker:
         closure: dict[str, Any],
         known: dict[str, Any],
     ) -> Any:
+        if load.name.startswith("@"):
+            return _UNKNOWN  # pytest's, in functions with assertions
         if load.kind == "import":
             return _imported(load, namespace)
         if load.kind == "local":
@@ -390,6 +395,17 @@ class _Checker:
             if value is _UNKNOWN:
                 return
         self._value(name, value)
+
+
+def _is_generator(code: types.CodeType) -> bool:
+    return bool(
+        code.co_flags
+        & (
+            inspect.CO_GENERATOR
+            | inspect.CO_COROUTINE
+            | inspect.CO_ASYNC_GENERATOR
+        )
+    )
 
 
 def _may_be_read(module: types.ModuleType, inner: Any) -> bool:

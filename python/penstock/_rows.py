@@ -58,7 +58,9 @@ def each(elements: Sequence[Any]) -> Rows:
     columns = []
     specs = []
     for i, column in enumerate(zip(*rows, strict=True)):
-        dtype = _dtype(column[0])
+        # An empty list has no dtype of its own.
+        dtype = _dtype(next((a for a in column if a.size), column[0]))
+        column = tuple(a if a.size else a.astype(dtype.dtype) for a in column)
         for array in column:
             if _dtype(array) != dtype:
                 raise InvalidTypeError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -102,7 +103,12 @@ class TensorSpec:
 def _dim(value: Any) -> int | None:
     if value is None or value == -1:
         return None
-    return int(getattr(value, "value", value))
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidTypeError(
+            f"a dimension must be an integer or None; got {value!r}"
+        ) from None
 
 
 def shape_to_json(shape: Iterable[int | None] | None) -> Json:

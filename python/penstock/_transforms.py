@@ -159,12 +159,8 @@ class Transforms(Pipeline):
             "interleave",
             {
                 "function": function.message,
-                **_cycle_length(cycle_length),
-                **integer(
-                    "block_length",
-                    "block_length",
-                    1 if block_length is None else block_length,
-                ),
+                **_at_least_one("cycle_length", cycle_length),
+                **_at_least_one("block_length", block_length),
                 **_parallelism(num_parallel_calls),
                 **flag("deterministic", deterministic),
             },
@@ -480,10 +476,10 @@ def _parallelism(given: Any) -> dict[str, Any]:
     return integer("num_parallel_calls", "parallelism", given)
 
 
-def _cycle_length(given: Any) -> dict[str, Any]:
-    field = integer("cycle_length", "cycle_length", given)
+def _at_least_one(name: str, given: Any) -> dict[str, Any]:
+    field = integer(name, name, given)
     # On the wire 0 means left out; the engine refuses -1 as it would refuse 0.
-    return {"cycle_length": field.get("cycle_length") or -1} if field else {}
+    return {name: field[name] or -1} if field else {}
 
 
 def _count(given: Any) -> dict[str, Any]:
