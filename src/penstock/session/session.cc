@@ -168,6 +168,29 @@ absl::StatusOr<Response> Session::DoHello(const Hello& call) {
   return response;
 }
 
+namespace {
+
+// The node with the dataset that its function returns in its place.
+absl::StatusOr<plan::Node> WithDataset(const Append& call) {
+  plan::Node node = call.node();
+  if (!call.has_dataset()) return node;
+  PENSTOCK_ASSIGN_OR_RETURN(plan::Plan dataset, ParsePlan(call.dataset()));
+  if (node.has_flat_map()) {
+    *node.mutable_flat_map()->mutable_function()->mutable_dataset() =
+        std::move(dataset);
+  } else if (node.has_interleave()) {
+    *node.mutable_interleave()->mutable_function()->mutable_dataset() =
+        std::move(dataset);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a function of ", plan::OpName(node),
+                     " must return values; got a dataset"));
+  }
+  return node;
+}
+
+}  // namespace
+
 absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   std::vector<plan::Plan> inputs;
   for (const std::string& bytes : call.plans()) {
@@ -176,9 +199,11 @@ absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   }
   const std::vector<plan::TensorSpec> bound(call.bound().begin(),
                                             call.bound().end());
-  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan,
-                            plan::Append(std::move(inputs), call.node(), bound,
-                                         {limits_.cpus, RandomWord}));
+  PENSTOCK_ASSIGN_OR_RETURN(plan::Node node, WithDataset(call));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const plan::Plan plan,
+      plan::Append(std::move(inputs), std::move(node), bound,
+                   {limits_.cpus, RandomWord}));
   Response response;
   AppendReply* reply = response.mutable_append();
   plan.SerializeToString(reply->mutable_plan());
