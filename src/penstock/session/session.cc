@@ -367,6 +367,9 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
   Stats* stats = response.mutable_get_stats();
   stats->set_wall_ns(SteadyClock().NowNanos() - reading.started_ns);
   stats->set_cpu_ns(ProcessCpuNanos() - reading.cpu_ns_before);
+  stats->set_rows(sender->rows());
+  stats->set_bytes(sender->bytes());
+  uint64_t io_bytes = 0;
   const engine::Run& run = sender->run();
   for (const engine::OpInfo& info : sender->pipeline()->ops()) {
     const engine::NodeStats& from = run.stats[info.id];
@@ -382,7 +385,9 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
         static_cast<double>(from.self_ticks) * NanosPerTick()));
     node->set_blocked(from.blocked);
     for (int input : info.inputs) node->add_inputs(input);
+    io_bytes += from.io_bytes;
   }
+  stats->set_io_bytes(io_bytes);
   return response;
 }
 
