@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 # Engine to package: kind, segment, offset, bytes, rows, frame, state offset,
-# state bytes, flags.
+# state bytes, rows to skip after that state.
 _EVENT = struct.Struct("<IIQQQQQQQ")
 _FRAME = 1
 _END = 2
@@ -305,16 +305,24 @@ class Iterator(IteratorABC[Any]):
         self, connection: _Connection, event: tuple[int, ...]
     ) -> RowError | None:
         """Makes an event's rows the current ones; gives its failure, if any."""
-        kind, segment, offset, size, rows, number, state_at, state_size, _ = (
-            event
-        )
+        (
+            kind,
+            segment,
+            offset,
+            size,
+            rows,
+            number,
+            state_at,
+            state_size,
+            skip,
+        ) = event
         reader = connection.reader
         state = b""
         if state_size:
             memory = reader.segment(segment)
             state = memory[state_at : state_at + state_size]
         if kind == _END:
-            self._become([], [], state, 0)
+            self._become([], [], state, 0, skip)
             self._has_ended = True
             return None
         if kind == _FAILED:
@@ -322,7 +330,7 @@ class Iterator(IteratorABC[Any]):
             return reader.read_error(segment, offset, size)
         frame = reader.read(segment, offset, size, number)
         connection.taken(number)
-        self._become(frame.elements, frame.errors, state, rows)
+        self._become(frame.elements, frame.errors, state, rows, skip)
         self._frames_taken += 1
         return None
 
@@ -332,6 +340,7 @@ class Iterator(IteratorABC[Any]):
         errors: list[RowError],
         state: bytes,
         rows: int,
+        skip: int,
     ) -> None:
         parts: deque[tuple[RowError, list[Any]]] = deque()
         end = len(elements)
@@ -340,7 +349,8 @@ class Iterator(IteratorABC[Any]):
             end = error.row
         self._parts = parts
         self._parts_rows = rows - end
-        self._frame_rows = rows
+        # As if the frame began where its state does, with those rows returned.
+        self._frame_rows = skip + rows
         self._state = state
         self._rows = iter(elements[:end] if errors else elements)
 

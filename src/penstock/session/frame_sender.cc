@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
+#include "penstock/data/builder.h"
 #include "penstock/data/encode.h"
 
 namespace penstock::session {
@@ -28,7 +29,7 @@ struct ToTrainer {
   uint64_t frame;
   uint64_t state_offset;
   uint64_t state_bytes;
-  uint64_t flags;
+  uint64_t skip;
 };
 static_assert(sizeof(ToTrainer) == 64);
 
@@ -40,6 +41,8 @@ struct ToEngine {
 static_assert(sizeof(ToEngine) == 16);
 
 constexpr int64_t kSliceNanos = 2'000'000;
+// A frame is not held back for more rows longer than this.
+constexpr int64_t kGatherNanos = 500'000;
 
 }  // namespace
 
@@ -54,12 +57,15 @@ FrameSender::FrameSender(engine::Executor* executor,
       arena_(options.arena_bytes),
       iterator_(std::move(iterator)) {}
 
-int64_t FrameSender::Credit() const {
+int64_t FrameSender::Credit() {
   if (!has_started_ || has_ended_ || is_closed_) return 0;
   if (options_.is_row_exact) return std::min(demand_, options_.max_rows);
+  const int64_t share = is_resting_ ? 2 : 1;
   const bool may_run_ahead =
-      untaken_frames_ < 2 || (untaken_bytes_ < options_.run_ahead_bytes &&
-                              untaken_frames_ < options_.run_ahead_frames);
+      untaken_frames_ < 2 ||
+      (untaken_bytes_ < options_.run_ahead_bytes / share &&
+       untaken_frames_ < options_.run_ahead_frames / share);
+  is_resting_ = !may_run_ahead;
   return may_run_ahead ? std::min(rows_per_frame_, options_.max_rows) : 0;
 }
 
@@ -71,63 +77,90 @@ engine::Task::Next FrameSender::RunSlice() {
       MutexLock lock(&mutex_);
       if (is_closed_) {
         iterator_.reset();
-        waiting_.reset();
+        load_.reset();
+        next_.reset();
         return Next::kWait;
       }
       credit = Credit();
     }
     if (credit == 0) return Next::kWait;
-    if (!waiting_.has_value()) {
-      std::string state = iterator_->Save();
-      absl::StatusOr<engine::Pull> pull =
-          iterator_->Next({credit, shared_from_this()});
-      if (!pull.ok()) {
-        Fail(pull.status());
+    if (!load_.has_value()) {
+      const absl::StatusOr<Gathered> gathered = Gather(credit);
+      if (!gathered.ok()) {
+        Fail(gathered.status());
         return Next::kWait;
       }
-      if (pull->is_blocked()) return Next::kWait;
-      if (pull->is_end()) {
-        absl::StatusOr<bool> sent = SendChunk(kEnd, Chunk(), state);
+      if (*gathered == Gathered::kBlocked) return Next::kWait;
+      if (*gathered == Gathered::kEnd) {
+        const absl::StatusOr<bool> sent =
+            Send(kEnd, Load{Chunk(), iterator_->Save()});
         if (!sent.ok()) Fail(sent.status());
         MutexLock lock(&mutex_);
         has_ended_ = true;
         return Next::kWait;
       }
-      waiting_.emplace(std::move(pull->chunk), std::move(state));
-      rows_per_frame_ = std::min(rows_per_frame_ * 2, options_.max_rows);
     }
-    absl::StatusOr<bool> sent =
-        SendChunk(kFrame, waiting_->first, waiting_->second);
+    const absl::StatusOr<bool> sent = Send(kFrame, *load_);
     if (!sent.ok()) {
       Fail(sent.status());
       return Next::kWait;
     }
     if (!*sent) return Next::kWait;  // until a frame is released
-    waiting_.reset();
+    load_ = std::exchange(next_, std::nullopt);
     if (SteadyClock().NowNanos() - start > kSliceNanos) return Next::kAgain;
   }
 }
 
-absl::StatusOr<bool> FrameSender::SendChunk(uint32_t kind, const Chunk& chunk,
-                                            const std::string& state) {
-  const size_t chunk_bytes = EncodedSize(chunk);
+absl::StatusOr<FrameSender::Gathered> FrameSender::Gather(int64_t credit) {
+  const int64_t start = SteadyClock().NowNanos();
+  ChunkBuilder rows;
+  std::string state = iterator_->Save();
+  int64_t bytes = 0;
+  auto last = Gathered::kLoad;
+  while (rows.rows() < credit && bytes < engine::kMaxChunkBytes) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        engine::Pull pull,
+        iterator_->Next({credit - rows.rows(), shared_from_this()}));
+    if (!pull.has_rows()) {
+      last = pull.is_end() ? Gathered::kEnd : Gathered::kBlocked;
+      break;
+    }
+    if (!rows.Fits(pull.chunk)) {
+      next_ = Load{std::move(pull.chunk), state,
+                   static_cast<uint64_t>(rows.rows())};
+      break;
+    }
+    bytes += pull.chunk.NumBytes();
+    rows.Append(pull.chunk, 0, pull.chunk.rows);
+    if (SteadyClock().NowNanos() - start > kGatherNanos) break;
+  }
+  if (rows.rows() == 0) return last;
+  load_ = Load{rows.Build(), std::move(state)};
+  rows_per_frame_ = std::min(rows_per_frame_ * 2, options_.max_rows);
+  return Gathered::kLoad;
+}
+
+absl::StatusOr<bool> FrameSender::Send(uint32_t kind, const Load& load) {
+  const size_t chunk_bytes = EncodedSize(load.chunk);
   const absl::StatusOr<Arena::Region> region =
-      arena_.Allocate(chunk_bytes + state.size());
+      arena_.Allocate(chunk_bytes + load.state.size());
   if (!region.ok()) {
     MutexLock lock(&mutex_);
     if (frames_.empty()) return region.status();  // never fits
     return false;
   }
-  Encode(chunk, region->data);
-  std::memcpy(region->data + chunk_bytes, state.data(), state.size());
+  Encode(load.chunk, region->data);
+  std::memcpy(region->data + chunk_bytes, load.state.data(),
+              load.state.size());
   ToTrainer message = {};
   message.kind = kind;
   message.segment = region->segment;
   message.offset = region->offset;
   message.bytes = chunk_bytes;
-  message.rows = static_cast<uint64_t>(chunk.rows);
+  message.rows = static_cast<uint64_t>(load.chunk.rows);
   message.state_offset = region->offset + chunk_bytes;
-  message.state_bytes = state.size();
+  message.state_bytes = load.state.size();
+  message.skip = load.skip;
   rows_.fetch_add(message.rows, std::memory_order_relaxed);
   bytes_.fetch_add(message.bytes, std::memory_order_relaxed);
   {
@@ -137,7 +170,7 @@ absl::StatusOr<bool> FrameSender::SendChunk(uint32_t kind, const Chunk& chunk,
     frames_[message.frame] = Frame{*region, bytes};
     untaken_bytes_ += bytes;
     ++untaken_frames_;
-    demand_ -= std::min(demand_, chunk.rows);
+    demand_ -= std::min(demand_, load.chunk.rows);
   }
   const absl::Status sent =
       SendAll(socket_.get(),
@@ -151,7 +184,7 @@ absl::StatusOr<bool> FrameSender::SendChunk(uint32_t kind, const Chunk& chunk,
 }
 
 void FrameSender::Fail(const absl::Status& status) {
-  SendChunk(kFailed, ErrorChunk(status, {}), "").IgnoreError();
+  Send(kFailed, Load{ErrorChunk(status, {}), ""}).IgnoreError();
   MutexLock lock(&mutex_);
   has_ended_ = true;
 }

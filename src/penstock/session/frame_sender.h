@@ -22,7 +22,7 @@ struct FrameOptions {
   // Bytes of frames that were sent and not yet taken, beyond the first two
   // frames: how far the engine runs ahead of the trainer.
   int64_t run_ahead_bytes = int64_t{32} << 20;
-  int64_t run_ahead_frames = 16;
+  int64_t run_ahead_frames = 32;
   // Rows of one frame, at most.
   int64_t max_rows = engine::kMaxChunkRows;
   // Nothing is computed but rows that were asked for.
@@ -65,10 +65,19 @@ class FrameSender final : public engine::Task {
   };
 
   // Rows that may be computed now; 0: wait.
-  int64_t Credit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t Credit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A chunk to send, and where to resume from to get it.
+  struct Load {
+    Chunk chunk;
+    std::string state;
+    uint64_t skip = 0;  // rows to leave out after `state`
+  };
+  enum class Gathered { kLoad, kBlocked, kEnd };
+
+  // Pulls into load_ until it is worth a frame or nothing more is ready now.
+  absl::StatusOr<Gathered> Gather(int64_t credit);
   // Whether the frame was put on its way: false if memory must come first.
-  absl::StatusOr<bool> SendChunk(uint32_t kind, const Chunk& chunk,
-                                 const std::string& state)
+  absl::StatusOr<bool> Send(uint32_t kind, const Load& load)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -82,14 +91,17 @@ class FrameSender final : public engine::Task {
   int64_t rows_per_frame_ = 1;
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> bytes_{0};
-  // Computed, but there was no room for it.
-  std::optional<std::pair<Chunk, std::string>> waiting_;
+  std::optional<Load> load_;  // computed, not sent: no room, or not enough
+  std::optional<Load> next_;  // pulled, but it did not fit to load_
 
   Mutex mutex_;
   int64_t demand_ ABSL_GUARDED_BY(mutex_) = 0;  // rows asked for, not yet sent
   bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Ran as far ahead as it may: goes on when half of that was taken, so that
+  // the two sides do not wake each other for every frame.
+  bool is_resting_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_frame_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);
   int64_t untaken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
