@@ -146,14 +146,6 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
-// The deepest structure in the deepest function parses with protobuf's
-// defaults.
-TEST(Convert, DeepestSpecParses) {
-  const std::string bytes = NestedTuples(kMaxSpecDepth).SerializeAsString();
-  ElementSpec spec;
-  EXPECT_TRUE(spec.ParseFromString(bytes));
-}
-
 TEST(ConvertTensor, Vector) {
   absl::StatusOr<Column> column = FromProto(plan_testing::Vector({1, 2, 3}));
   ASSERT_TRUE(column.ok()) << column.status();
