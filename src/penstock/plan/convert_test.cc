@@ -96,7 +96,7 @@ TEST_P(BadSpecTest, IsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(c.want));
 }
 
-ElementSpec BrokenDict(std::function<void(ElementSpec::Dict&)> spoil) {
+ElementSpec BrokenDict(const std::function<void(ElementSpec::Dict&)>& spoil) {
   ElementSpec spec = DictOf({{"a", TensorOf(INT8)}, {"b", TensorOf(BOOL)}});
   spoil(*spec.mutable_dict());
   return spec;
