@@ -3,11 +3,13 @@
 #include <string>
 
 #include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/infer.h"
 #include "penstock/plan/plan_testing.h"
 #include "penstock/plan/validate.h"
+#include "penstock/session.pb.h"
 
 namespace penstock::plan_testing {
 namespace {
@@ -141,7 +143,8 @@ Plan Nested(int depth) {
   return plan;
 }
 
-TEST(Append, DeepestPlanParsesWithDefaults) {
+// As bytes, and in a request as JSON, without raising protobuf's limits.
+TEST(Append, TheDeepestPlanCanBeSent) {
   Plan plan = Nested(plan::kMaxFunctionDepth);
   ElementSpec deep = TensorOf(plan::INT64, {3});
   for (int i = 0; i < plan::kMaxSpecDepth; ++i) deep = TupleOf({deep});
@@ -159,6 +162,16 @@ TEST(Append, DeepestPlanParsesWithDefaults) {
        ->mutable_spec() = deep;
   Plan parsed;
   EXPECT_TRUE(parsed.ParseFromString(plan.SerializeAsString()));
+
+  session::Request request;
+  *request.mutable_append()->mutable_node() = plan.nodes(1);
+  std::string json;
+  using google::protobuf::util::JsonStringToMessage;
+  using google::protobuf::util::MessageToJsonString;
+  ASSERT_TRUE(MessageToJsonString(request, &json).ok());
+  session::Request received;
+  EXPECT_TRUE(JsonStringToMessage(json, &received).ok());
+  EXPECT_EQ(received.SerializeAsString(), request.SerializeAsString());
 }
 
 TEST(Append, RefusesDeeperFunctions) {
@@ -166,7 +179,7 @@ TEST(Append, RefusesDeeperFunctions) {
   *node.mutable_flat_map()->mutable_function() =
       ToDataset(Nested(plan::kMaxFunctionDepth));
   EXPECT_THAT(std::string(TryAppend({Range(2)}, node).status().message()),
-              HasSubstr("must be nested at most 8 deep"));
+              HasSubstr("must be nested at most 6 deep"));
 }
 
 TEST(Append, ErrorsInAFunctionsDatasetNameBothNodes) {

@@ -15,8 +15,9 @@
 namespace penstock::plan {
 
 // How deep structures nest, at most. With kMaxFunctionDepth (infer.h) it keeps
-// every plan within the 100 levels that protobuf's parsers accept.
-inline constexpr int kMaxSpecDepth = 20;
+// every plan within the 100 levels that protobuf reads and writes, as bytes and
+// as JSON.
+inline constexpr int kMaxSpecDepth = 16;
 
 // No component's known dimensions promise more: a guard against overflow. What
 // an element may take in memory is decided where it runs.

@@ -63,7 +63,7 @@ absl::StatusOr<Number> NumberOf(const Tensor& constant) {
     using T = decltype(zero);
     Number result;
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const T value = *column.Row<T>(0);
+      const auto value = +*column.Row<T>(0);  // small types become int
       if (!std::in_range<int64_t>(value)) {
         return absl::InvalidArgumentError(
             absl::StrCat("a number must be below 2^63; got ", value));

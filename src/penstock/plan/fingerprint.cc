@@ -137,6 +137,7 @@ class Canonical final {
       return;
     }
     std::vector<std::string> items;
+    items.reserve(reflection.FieldSize(message, &field));
     for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
       items.push_back(Value(message, field, i, is_structure));
     }

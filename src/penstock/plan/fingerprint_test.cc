@@ -76,7 +76,7 @@ Plan Elsewhere(Plan plan) {
   return plan;
 }
 
-Plan Behind(const Plan& unused, Plan plan) {
+Plan Behind(const Plan& unused, const Plan& plan) {
   Plan both = unused;
   const uint32_t offset = both.nodes_size();
   for (Node node : plan.nodes()) {

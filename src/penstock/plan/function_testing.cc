@@ -136,13 +136,13 @@ FunctionBuilder::Step FunctionBuilder::Constant(Tensor tensor) {
 }
 
 FunctionBuilder::Step FunctionBuilder::Call(
-    const std::string& function, std::vector<Step> args,
-    std::map<std::string, plan::Attr> attrs) {
+    const std::string& function, const std::vector<Step>& args,
+    const std::map<std::string, plan::Attr>& attrs) {
   Function::Step step;
   step.mutable_call()->set_function(function);
   for (Step arg : args) step.mutable_call()->add_args(arg);
-  for (auto& [name, attr] : attrs) {
-    (*step.mutable_call()->mutable_attrs())[name] = std::move(attr);
+  for (const auto& [name, attr] : attrs) {
+    (*step.mutable_call()->mutable_attrs())[name] = attr;
   }
   return Add(std::move(step));
 }

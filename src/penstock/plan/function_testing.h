@@ -56,8 +56,8 @@ class FunctionBuilder final {
   Step BoundValue(uint32_t number);
   Step Int(int64_t value);  // a Python int: takes the dtype of what it meets
   Step Constant(Tensor tensor);
-  Step Call(const std::string& function, std::vector<Step> args,
-            std::map<std::string, plan::Attr> attrs = {});
+  Step Call(const std::string& function, const std::vector<Step>& args,
+            const std::map<std::string, plan::Attr>& attrs = {});
 
   Function Return(Step step);
   Function ReturnTuple(const std::vector<Step>& steps);

@@ -11,7 +11,7 @@
 namespace penstock::plan {
 
 // How deep functions that make datasets nest, at most.
-inline constexpr int kMaxFunctionDepth = 8;
+inline constexpr int kMaxFunctionDepth = 6;
 
 // Where a node stands: all that its rules may look at besides itself.
 struct Place {

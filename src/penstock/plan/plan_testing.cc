@@ -28,14 +28,14 @@ plan::BuildContext TestContext() {
 }
 
 absl::StatusOr<Plan> TryAppend(std::vector<Plan> inputs, Node node,
-                               std::vector<plan::TensorSpec> bound) {
+                               const std::vector<plan::TensorSpec>& bound) {
   return plan::Append(std::move(inputs), std::move(node), bound, TestContext());
 }
 
 Plan AppendOrDie(std::vector<Plan> inputs, Node node,
-                 std::vector<plan::TensorSpec> bound) {
+                 const std::vector<plan::TensorSpec>& bound) {
   absl::StatusOr<Plan> plan =
-      TryAppend(std::move(inputs), std::move(node), std::move(bound));
+      TryAppend(std::move(inputs), std::move(node), bound);
   if (!plan.ok()) {
     std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
     std::abort();
@@ -65,10 +65,10 @@ Plan Range(int64_t start, int64_t stop, int64_t step) {
   return AppendOrDie({}, std::move(node));
 }
 
-Plan RangeTo(Value stop, std::vector<plan::TensorSpec> bound) {
+Plan RangeTo(Value stop, const std::vector<plan::TensorSpec>& bound) {
   Node node;
   *node.mutable_range()->mutable_stop() = std::move(stop);
-  return AppendOrDie({}, std::move(node), std::move(bound));
+  return AppendOrDie({}, std::move(node), bound);
 }
 
 Plan FloatRange(double start, double stop, double step) {
@@ -205,7 +205,7 @@ Plan Batch(Plan input, int64_t size, bool drop_remainder) {
   return AppendOrDie({std::move(input)}, std::move(node));
 }
 
-Plan PaddedBatch(Plan input, int64_t size, std::vector<Dims> shapes,
+Plan PaddedBatch(Plan input, int64_t size, const std::vector<Dims>& shapes,
                  bool drop_remainder, std::vector<Tensor> padding) {
   Node node;
   plan::PaddedBatch* op = node.mutable_padded_batch();

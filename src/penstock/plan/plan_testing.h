@@ -29,14 +29,14 @@ using plan::Node;
 plan::BuildContext TestContext();
 
 absl::StatusOr<Plan> TryAppend(std::vector<Plan> inputs, Node node,
-                               std::vector<plan::TensorSpec> bound = {});
+                               const std::vector<plan::TensorSpec>& bound = {});
 Plan AppendOrDie(std::vector<Plan> inputs, Node node,
-                 std::vector<plan::TensorSpec> bound = {});
+                 const std::vector<plan::TensorSpec>& bound = {});
 
 // Sources.
 Plan Range(int64_t stop);
 Plan Range(int64_t start, int64_t stop, int64_t step = 1);
-Plan RangeTo(Value stop, std::vector<plan::TensorSpec> bound);
+Plan RangeTo(Value stop, const std::vector<plan::TensorSpec>& bound);
 Plan FloatRange(double start, double stop, double step);
 Plan Counter(int64_t start = 0, int64_t step = 1);
 Plan Random(std::optional<uint64_t> seed = {});
@@ -65,7 +65,7 @@ Plan Interleave(Plan input, Function function, int64_t cycle_length = 0,
                 std::optional<int64_t> parallelism = {});
 Plan Batch(Plan input, int64_t size, bool drop_remainder = false);
 // Without shapes, each component's own; without padding, zeros.
-Plan PaddedBatch(Plan input, int64_t size, std::vector<Dims> shapes = {},
+Plan PaddedBatch(Plan input, int64_t size, const std::vector<Dims>& shapes = {},
                  bool drop_remainder = false, std::vector<Tensor> padding = {});
 Plan Unbatch(Plan input);
 Plan Rebatch(Plan input, std::vector<int64_t> sizes,
