@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
@@ -68,7 +70,7 @@ size_t StringBytes(const Column& column) {
 // Where everything goes; walked once for the size and once for the writing.
 struct Plan {
   std::vector<Descriptor> descriptors;
-  std::vector<int64_t> items;
+  std::vector<std::pair<size_t, size_t>> gaps;  // begin and end
   size_t errors_offset = 0;
   size_t bytes = 0;
 };
@@ -76,10 +78,10 @@ struct Plan {
 Plan MakePlan(const Chunk& chunk) {
   Plan plan;
   size_t at = sizeof(Header) + chunk.columns.size() * sizeof(Descriptor);
-  auto reserve = [&at](size_t bytes) {
-    at = RoundUp(at, kAlignment);
-    const size_t offset = at;
-    at += bytes;
+  auto reserve = [&](size_t bytes) {
+    const size_t offset = RoundUp(at, kAlignment);
+    plan.gaps.emplace_back(at, offset);
+    at = offset + bytes;
     return offset;
   };
   for (const Column& column : chunk.columns) {
@@ -99,7 +101,6 @@ Plan MakePlan(const Chunk& chunk) {
       d.dims_offset = reserve(column.rows() * column.rank() * sizeof(uint64_t));
     }
     plan.descriptors.push_back(d);
-    plan.items.push_back(items);
   }
   if (!chunk.errors.empty()) {
     plan.errors_offset = reserve(0);
@@ -108,6 +109,7 @@ Plan MakePlan(const Chunk& chunk) {
     }
   }
   plan.bytes = RoundUp(at, 8);
+  plan.gaps.emplace_back(at, plan.bytes);
   return plan;
 }
 
@@ -307,6 +309,8 @@ void Encode(const Chunk& chunk, std::byte* out) {
                 chunk.errors.size()};
   std::memcpy(out, &header, sizeof(header));
   std::byte* at = out + sizeof(header);
+  // The gaps between buffers: equal chunks have equal bytes.
+  for (auto [begin, end] : plan.gaps) std::memset(out + begin, 0, end - begin);
   for (size_t c = 0; c < chunk.columns.size(); ++c) {
     const Column& column = chunk.columns[c];
     const Descriptor& d = plan.descriptors[c];
