@@ -65,7 +65,9 @@ struct EvalContext {
 };
 
 enum class ParamKind : uint8_t {
-  kTensor,   // a value: symbolic, array or scalar
+  // A value: symbolic, array or scalar; a list with symbolic values in it is
+  // their stack().
+  kTensor,
   kTensors,  // a list of values, at least one
   kInt,
   kInts,  // a tuple of ints, or one int
@@ -79,7 +81,10 @@ enum class ParamKind : uint8_t {
 struct Param {
   std::string_view name;
   ParamKind kind;
-  // As Python writes it ("None", "False", "1.0"); empty if it must be given.
+  // As Python writes it ("None", "False", "1.0", "()"; a dtype by its name);
+  // empty if it must be given. A tensor left out becomes a constant of its
+  // default, a Python scalar being weak; one whose default is None is left out
+  // of the call's arguments, together with those after it.
   std::string_view default_value;
   std::string_view doc;
 };

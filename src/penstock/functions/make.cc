@@ -44,13 +44,11 @@ absl::StatusOr<PartialShape> ShapeFrom(std::string_view what,
 
 // Rows of the shapes that `shape` says, every item being the one of `value`.
 absl::StatusOr<Column> Filled(const Arg& shape, const Arg& value,
-                              EvalContext& context) {
+                              const TensorSpec& result, EvalContext& context) {
   const Arg args[] = {shape, value};
   const int64_t rows = ResultRows(args, context);
-  PENSTOCK_ASSIGN_OR_RETURN(const int rank, RankFrom(shape, rows));
-  const Column& dims_column = *shape.column;
-  const bool is_int64 =
-      dims_column.dtype() == DType::kInt64 && dims_column.is_dense();
+  PENSTOCK_ASSIGN_OR_RETURN(const int rank,
+                            RankFrom(shape, rows, result.shape));
   return VisitItemSize(
       ItemSize(value.column->dtype()),
       [&](auto item) -> absl::StatusOr<Column> {
@@ -59,14 +57,7 @@ absl::StatusOr<Column> Filled(const Arg& shape, const Arg& value,
             value.column->dtype(), rank, rows, shape.is_uniform,
             StringPins(args), context,
             [&](int64_t row, int64_t* dims) {
-              if (is_int64) {
-                std::copy_n(dims_column.Row<int64_t>(RowIndex(shape, row)),
-                            rank, dims);
-              } else {
-                const Ints ints = ReadInts(dims_column, RowIndex(shape, row));
-                std::copy(ints.begin(), ints.end(), dims);
-              }
-              return absl::OkStatus();
+              return ReadDims(shape, row, rank, dims);
             },
             [&](int64_t row, absl::Span<const int64_t> own, std::byte* out) {
               std::fill_n(reinterpret_cast<T*>(out), NumItems(own),
@@ -89,11 +80,12 @@ absl::StatusOr<TensorSpec> InferFill(absl::Span<const ArgSpec> args,
 }
 
 absl::StatusOr<Column> EvalFill(absl::Span<const Arg> args, const Attrs&,
-                                const TensorSpec&, EvalContext& context) {
+                                const TensorSpec& result,
+                                EvalContext& context) {
   if (args[1].column->rank() != 0) {
     return absl::InvalidArgumentError("fill's value must be a scalar");
   }
-  return Filled(args[0], args[1], context);
+  return Filled(args[0], args[1], result, context);
 }
 
 // One item of `dtype`: 0 or 1.
@@ -122,7 +114,7 @@ absl::StatusOr<Column> EvalUnits(absl::Span<const Arg> args, const Attrs&,
   const Column value = result.dtype == DType::kString
                            ? ZeroColumn(DType::kString, {}, 1)
                            : Unit(result.dtype, kIsOne);
-  return Filled(args[0], {&value, /*is_uniform=*/true}, context);
+  return Filled(args[0], {&value, /*is_uniform=*/true}, result, context);
 }
 
 // The rows of x's shapes, filled with `value`.

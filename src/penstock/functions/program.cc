@@ -37,15 +37,15 @@ absl::Status CheckParams(const Function& function, const CallStep& call) {
                      most > least ? " or more values" : " values", "; got ",
                      call.args.size()));
   }
-  for (const auto& [name, value] : call.attrs) {
+  for (const auto& attr : call.attrs) {
     const bool is_known = std::any_of(
         function.params.begin(), function.params.end(), [&](const Param& p) {
-          return p.name == name && p.kind != ParamKind::kTensor &&
+          return p.name == attr.first && p.kind != ParamKind::kTensor &&
                  p.kind != ParamKind::kTensors;
         });
     if (!is_known) {
       return absl::InvalidArgumentError(
-          absl::StrCat(call.function, " has no attribute ", name));
+          absl::StrCat(call.function, " has no attribute ", attr.first));
     }
   }
   for (const Param& param : function.params) {

@@ -88,22 +88,22 @@ absl::StatusOr<TensorSpec> InferRandom(std::string_view name, bool is_integer,
 // can be drawn; draw(row, words, i) -> T gives item i.
 template <typename T, typename Check, typename Draw>
 absl::StatusOr<Column> DrawRows(absl::Span<const Arg> args, const Attrs& attrs,
-                                DType dtype, EvalContext& context,
+                                const TensorSpec& result, EvalContext& context,
                                 Check&& check, Draw&& draw) {
   if (context.lineage == nullptr) {
     return absl::InternalError("random functions need the rows' lineage");
   }
   PENSTOCK_ASSIGN_OR_RETURN(const int64_t seed, IntAttr(attrs, "seed", 0));
-  PENSTOCK_ASSIGN_OR_RETURN(const int rank, RankFrom(args[0], context.rows));
+  PENSTOCK_ASSIGN_OR_RETURN(const int rank,
+                            RankFrom(args[0], context.rows, result.shape));
   const uint64_t key = Combine(context.random_key, static_cast<uint64_t>(seed));
   bool has_one_shape = true;
   for (const Arg& arg : args) has_one_shape = has_one_shape && arg.is_uniform;
   return MakeRows(
-      dtype, rank, context.rows, has_one_shape, {}, context,
+      result.dtype, rank, context.rows, has_one_shape, {}, context,
       [&](int64_t row, int64_t* dims) {
-        const Ints ints = ReadInts(*args[0].column, RowIndex(args[0], row));
-        std::copy(ints.begin(), ints.end(), dims);
-        return check(row);
+        absl::Status status = ReadDims(args[0], row, rank, dims);
+        return status.ok() ? check(row) : status;
       },
       [&](int64_t row, absl::Span<const int64_t> shape, std::byte* out) {
         const Words words(key, context.lineage[row]);
@@ -159,7 +159,7 @@ absl::StatusOr<Column> EvalUniform(absl::Span<const Arg> args,
   return VisitFloat(result.dtype, [&](auto item, int bits) {
     using T = decltype(item);
     const double scale = std::ldexp(1.0, -bits);
-    return DrawRows<T>(args, attrs, result.dtype, context, Always,
+    return DrawRows<T>(args, attrs, result, context, Always,
                        [&](int64_t row, const Words& words, int64_t i) {
                          const double fraction =
                              static_cast<double>(words[i] >> (64 - bits)) *
@@ -190,7 +190,7 @@ absl::StatusOr<Column> EvalNormal(absl::Span<const Arg> args,
   return VisitFloat(result.dtype, [&](auto item, int) {
     using T = decltype(item);
     return DrawRows<T>(
-        args, attrs, result.dtype, context, Always,
+        args, attrs, result, context, Always,
         [&](int64_t row, const Words& words, int64_t i) {
           const double radius =
               std::sqrt(-2 * std::log(1 - Fraction(words[2 * i])));
@@ -235,7 +235,7 @@ absl::StatusOr<Column> EvalInteger(absl::Span<const Arg> args,
     using T = decltype(item);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       return DrawRows<T>(
-          args, attrs, result.dtype, context,
+          args, attrs, result, context,
           [&](int64_t row) {
             if (low_of(row) < high_of(row) && std::in_range<T>(low_of(row)) &&
                 std::in_range<T>(high_of(row) - 1)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/functions/attrs.h"
 #include "penstock/functions/broadcast.h"
 #include "penstock/functions/promote.h"
 
@@ -50,21 +51,38 @@ absl::Status CheckElementSize(absl::Span<const int64_t> shape, DType dtype) {
                    " of shape ", ToString(shape)));
 }
 
-absl::StatusOr<int> RankFrom(const Arg& shape, int64_t rows) {
+absl::StatusOr<int> RankFrom(const Arg& shape, int64_t rows,
+                             const PartialShape& promised) {
   const Column& column = *shape.column;
-  int64_t rank = column.is_dense() ? NumItems(column.shape()) : 0;
-  for (int64_t row = 0; row < rows && !column.is_dense(); ++row) {
-    const int64_t own = column.RowItems(RowIndex(shape, row));
-    if (row > 0 && own != rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("rows must have one rank; got shapes of ", rank,
-                       " and of ", own, " dimensions"));
+  int64_t rank = 0;
+  if (promised.has_rank()) {
+    rank = promised.rank();
+  } else if (column.is_dense()) {
+    rank = NumItems(column.shape());
+  } else {
+    for (int64_t row = 0; row < rows; ++row) {
+      rank = std::max(rank, column.RowItems(RowIndex(shape, row)));
     }
-    rank = own;
   }
   if (rank <= kMaxRank) return static_cast<int>(rank);
   return absl::InvalidArgumentError(
       absl::StrCat("a value may have ", kMaxRank, " dimensions; got ", rank));
+}
+
+absl::Status ReadDims(const Arg& shape, int64_t row, int rank, int64_t* dims) {
+  const int64_t own = RowIndex(shape, row);
+  const int64_t count = shape.column->RowItems(own);
+  if (count != rank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a shape must have ", rank, " dimensions; got ", count));
+  }
+  if (shape.column->dtype() == DType::kInt64) {
+    std::copy_n(shape.column->Row<int64_t>(own), rank, dims);
+  } else {
+    const Ints ints = ReadInts(*shape.column, own);
+    std::copy(ints.begin(), ints.end(), dims);
+  }
+  return absl::OkStatus();
 }
 
 RowsWriter::RowsWriter(DType dtype, int rank, int64_t rows)

@@ -159,8 +159,11 @@ Column MakeViews(const Arg& x, int rank, int64_t rows, EvalContext& context,
                         std::move(dims), std::move(pins));
 }
 
-// The number of items in every row of a vector or scalar argument that says a
-// shape: the rank of the result. InvalidArgument if rows differ in it.
-absl::StatusOr<int> RankFrom(const Arg& shape, int64_t rows);
+// The rank of a result whose shapes are the rows of `shape`: the promised one,
+// else the largest. InvalidArgument above kMaxRank.
+absl::StatusOr<int> RankFrom(const Arg& shape, int64_t rows,
+                             const PartialShape& promised);
+// Reads the shape for row `row` of the result; an error if it has another rank.
+absl::Status ReadDims(const Arg& shape, int64_t row, int rank, int64_t* dims);
 
 }  // namespace penstock::functions

@@ -110,10 +110,12 @@ absl::StatusOr<TensorSpec> InferReshape(absl::Span<const ArgSpec> args,
 }
 
 absl::StatusOr<Column> EvalReshape(absl::Span<const Arg> args, const Attrs&,
-                                   const TensorSpec&, EvalContext& context) {
+                                   const TensorSpec& result,
+                                   EvalContext& context) {
   const Column& x = *args[0].column;
   const int64_t rows = ResultRows(args, context);
-  PENSTOCK_ASSIGN_OR_RETURN(const int rank, RankFrom(args[1], rows));
+  PENSTOCK_ASSIGN_OR_RETURN(const int rank,
+                            RankFrom(args[1], rows, result.shape));
   if (x.is_dense() && args[1].is_uniform) {
     Shape dims(rank);
     if (Resolve(ReadInts(*args[1].column, 0), NumItems(x.shape()), dims.data())
@@ -123,8 +125,10 @@ absl::StatusOr<Column> EvalReshape(absl::Span<const Arg> args, const Attrs&,
   }
   return MakeViews(
       args[0], rank, rows, context, [&](int64_t row, int64_t* dims) {
-        return Resolve(ReadInts(*args[1].column, RowIndex(args[1], row)),
-                       x.RowItems(RowIndex(args[0], row)), dims);
+        Shape wanted(rank);
+        absl::Status status = ReadDims(args[1], row, rank, wanted.data());
+        if (!status.ok()) return status;
+        return Resolve(wanted, x.RowItems(RowIndex(args[0], row)), dims);
       });
 }
 
