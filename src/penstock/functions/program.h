@@ -57,10 +57,30 @@ class Program final {
                                           EvalContext& context) const;
 
  private:
+  // What is known of a step's value.
+  struct Value {
+    TensorSpec spec;
+    const Function* function = nullptr;  // null unless it is computed
+    bool is_weak = false;
+    bool is_uniform = false;  // one row stands for all
+    bool is_output = false;
+    std::vector<uint32_t> frees;  // values that no later step needs
+  };
+
+  absl::Status InferStep(uint32_t index, absl::Span<const TensorSpec> arguments,
+                         absl::Span<const TensorSpec> bound);
+  absl::Status InferCall(uint32_t index);
+  // Replaces a call of constants by its value.
+  absl::Status Fold(uint32_t index);
+  void PlanFrees();
+  absl::StatusOr<const Column*> InputOf(uint32_t index,
+                                        absl::Span<const Column> arguments,
+                                        absl::Span<const Column> bound,
+                                        int64_t rows) const;
+
   std::vector<Step> steps_;
-  std::vector<const Function*> functions_;  // null for other steps
-  std::vector<TensorSpec> specs_;
-  std::vector<bool> is_weak_;
+  std::vector<Value> values_;  // by step
+  size_t num_calls_ = 0;
   std::vector<uint32_t> outputs_;
   std::vector<TensorSpec> output_specs_;
   bool is_random_ = false;

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "penstock/plan.pb.h"
 
 namespace penstock::plan {
@@ -18,12 +20,17 @@ std::string NodeName(const Plan& plan, int node);
 std::string Detail(const Node& node);
 
 // One line per node, root first, inputs indented below it:
-//   batch_3(size=2)  -> int64(None,)  [3]          train.py:12
-//     map_2(f)       -> int64()       [5]          train.py:11
+//   batch_3(size=2)  -> int64(None,)  [3]  train.py:12
+//     map_2(f)       -> int64()       [5]  train.py:11
+// The dataset that a function makes stands below its node, its names led by the
+// node's: "flat_map_1/range_0".
 std::string Print(const Plan& plan);
 
-// Adds node and user's line to an error's message: 
+// Adds node and user's line to an error's message:
 //   at node "map_2", made at train.py:31
 absl::Status Located(const absl::Status& status, const Plan& plan, int node);
+
+// The same error with `line` below its message; payloads stay.
+absl::Status WithLine(const absl::Status& status, absl::string_view line);
 
 }  // namespace penstock::plan

@@ -1,0 +1,51 @@
+#include "penstock/engine/evaluate.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+#include "penstock/plan/convert.h"
+
+namespace penstock::engine {
+
+absl::StatusOr<std::shared_ptr<const Evaluator>> Evaluator::Make(
+    const plan::Function& function, absl::Span<const TensorSpec> arguments,
+    const OpContext& context) {
+  PENSTOCK_ASSIGN_OR_RETURN(
+      functions::Program program,
+      plan::MakeProgram(function, arguments, context.bound));
+  return std::shared_ptr<const Evaluator>(
+      new Evaluator(std::move(program), context.info, function.name()));
+}
+
+absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input,
+                                       const Scope& scope) const {
+  std::vector<RowError> errors;
+  functions::EvalContext context;
+  context.rows = input.rows;
+  context.random_key = scope.run->RandomKey(info_->id, /*with_epoch=*/true);
+  context.lineage =
+      input.has_lineage() ? input.lineage.As<uint64_t>() : nullptr;
+  context.known_errors = &input.errors;
+  context.errors = &errors;
+  absl::Span<const Column> bound;
+  if (scope.bound != nullptr) bound = *scope.bound;
+
+  absl::StatusOr<std::vector<Column>> columns =
+      program_.Run(input.columns, bound, context);
+  if (!columns.ok()) return info_->Located(columns.status());
+
+  Chunk out;
+  out.rows = input.rows;
+  out.columns = *std::move(columns);
+  out.lineage = input.lineage;
+  for (RowError& error : errors) error.status = info_->Located(error.status);
+  out.errors.resize(input.errors.size() + errors.size());
+  std::merge(
+      input.errors.begin(), input.errors.end(), errors.begin(), errors.end(),
+      out.errors.begin(),
+      [](const RowError& a, const RowError& b) { return a.row < b.row; });
+  return out;
+}
+
+}  // namespace penstock::engine

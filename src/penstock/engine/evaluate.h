@@ -1,0 +1,37 @@
+// A recorded function applied to chunks.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/engine/operator.h"
+#include "penstock/functions/program.h"
+#include "penstock/plan.pb.h"
+
+namespace penstock::engine {
+
+// A function of a node, ready to run. Immutable: shared by all streams.
+class Evaluator final {
+ public:
+  // `arguments` are the flat specs that the function is called with.
+  static absl::StatusOr<std::shared_ptr<const Evaluator>> Make(
+      const plan::Function& function, absl::Span<const TensorSpec> arguments,
+      const OpContext& context);
+
+  const functions::Program& program() const { return program_; }
+
+  // The function's outputs for `input`'s rows; row errors of `input` stay, and
+  // new ones join them with the node's name and line.
+  absl::StatusOr<Chunk> Apply(const Chunk& input, const Scope& scope) const;
+
+ private:
+  Evaluator(functions::Program program, const OpInfo* info, std::string name)
+      : program_(std::move(program)), info_(info), name_(std::move(name)) {}
+
+  const functions::Program program_;
+  const OpInfo* const info_;
+  const std::string name_;
+};
+
+}  // namespace penstock::engine

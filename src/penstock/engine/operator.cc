@@ -1,0 +1,103 @@
+#include "penstock/engine/operator.h"
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
+#include "penstock/base/status.h"
+#include "penstock/plan/convert.h"
+
+namespace penstock::engine {
+
+uint64_t Run::RandomKey(int id, bool with_epoch) const {
+  const RandomState& state = random[id];
+  const uint64_t key = Combine(Combine(0x70656e73746f636b, state.seed), id);
+  return with_epoch ? Combine(key, state.epoch) : key;
+}
+
+namespace {
+
+class FunctionOperator final : public Operator {
+ public:
+  explicit FunctionOperator(std::function<StreamOr(const Scope&)> start)
+      : start_(std::move(start)) {}
+  StreamOr Start(const Scope& scope) const override { return start_(scope); }
+
+ private:
+  const std::function<StreamOr(const Scope&)> start_;
+};
+
+}  // namespace
+
+OperatorPtr MakeOperator(std::function<StreamOr(const Scope&)> start) {
+  return std::make_shared<FunctionOperator>(std::move(start));
+}
+
+absl::Status OpInfo::Located(const absl::Status& status) const {
+  if (status.ok()) return status;
+  std::string message =
+      absl::StrCat(std::string(status.message()), "\n  at node \"", name, "\"");
+  if (!made_at.file().empty()) {
+    absl::StrAppend(&message, ", made at ", made_at.file(), ":",
+                    made_at.line());
+  }
+  return absl::Status(status.code(), message);
+}
+
+absl::StatusOr<Column> ValueOf(const plan::Value& value, const Scope& scope) {
+  switch (value.kind_case()) {
+    case plan::Value::kConstant:
+      return plan::FromProto(value.constant());
+    case plan::Value::kBound:
+      if (scope.bound == nullptr || value.bound() >= scope.bound->size()) {
+        return absl::InternalError(
+            absl::StrCat("no bound value ", value.bound()));
+      }
+      return (*scope.bound)[value.bound()];
+    case plan::Value::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("a parameter has no value");
+}
+
+absl::StatusOr<int64_t> IntegerOf(const plan::Value& value, const Scope& scope,
+                                  absl::string_view what, int64_t min) {
+  PENSTOCK_ASSIGN_OR_RETURN(const Column column, ValueOf(value, scope));
+  if (column.rank() != 0 || !IsInteger(column.dtype())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " must be an integer scalar"));
+  }
+  const int64_t integer = VisitDType(column.dtype(), [&](auto zero) -> int64_t {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<int64_t>(*column.Row<T>(0));
+    } else {
+      return 0;
+    }
+  });
+  if (integer < min) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " must be at least ", min, "; got ", integer));
+  }
+  return integer;
+}
+
+Buffer SourceLineage(const Scope& scope, int64_t first, int64_t rows) {
+  if (!scope.run->options.needs_lineage) return Buffer();
+  Buffer lineage = Buffer::Allocate(rows * sizeof(uint64_t));
+  uint64_t* out = lineage.MutableAs<uint64_t>();
+  for (int64_t i = 0; i < rows; ++i) {
+    out[i] = Combine(scope.iteration, static_cast<uint64_t>(first + i));
+  }
+  return lineage;
+}
+
+void SaltLineage(Chunk& chunk, uint64_t salt) {
+  if (!chunk.has_lineage()) return;
+  Buffer salted = Buffer::Allocate(chunk.lineage.size());
+  for (int64_t i = 0; i < chunk.rows; ++i) {
+    salted.MutableAs<uint64_t>()[i] =
+        Combine(chunk.lineage.As<uint64_t>()[i], salt);
+  }
+  chunk.lineage = std::move(salted);
+}
+
+}  // namespace penstock::engine

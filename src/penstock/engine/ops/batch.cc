@@ -1,0 +1,290 @@
+#include "penstock/engine/ops/batch.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "penstock/base/hash.h"
+#include "penstock/base/status.h"
+#include "penstock/data/builder.h"
+#include "penstock/data/stack.h"
+#include "penstock/engine/ops/unbatch.h"
+#include "penstock/plan/convert.h"
+
+namespace penstock::engine {
+namespace {
+
+// Makes groups of `size` > 0 rows of a chunk into one row each.
+using Assemble =
+    std::function<absl::StatusOr<Chunk>(const Chunk& chunk, int64_t size)>;
+
+struct BatchConfig {
+  std::vector<int64_t> sizes;  // in turn; not all 0
+  bool drop_remainder = false;
+  // Whether Assemble takes several groups at once.
+  bool takes_groups = true;
+  Assemble assemble;
+};
+
+Buffer GroupLineage(const Chunk& chunk, int64_t size) {
+  if (!chunk.has_lineage()) return Buffer();
+  const int64_t groups = chunk.rows / size;
+  Buffer lineage = Buffer::Allocate(groups * sizeof(uint64_t));
+  const uint64_t* in = chunk.lineage.As<uint64_t>();
+  for (int64_t g = 0; g < groups; ++g) {
+    uint64_t hash = static_cast<uint64_t>(size);
+    for (int64_t i = 0; i < size; ++i) hash = Combine(hash, *in++);
+    lineage.MutableAs<uint64_t>()[g] = hash;
+  }
+  return lineage;
+}
+
+class BatchStream final : public Stream {
+ public:
+  BatchStream(const Scope& scope, const OpInfo& info,
+              std::unique_ptr<Stream> input,
+              std::shared_ptr<const BatchConfig> config)
+      : Stream(StatsOf(scope, info)),
+        scope_(scope),
+        info_(info),
+        config_(std::move(config)),
+        input_(std::move(input)) {}
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    while (true) {
+      const int64_t size = config_->sizes[turn_ % config_->sizes.size()];
+      if (size > 0 && open_.rows() == size) return Emit(open_.Build(), size);
+      const int64_t wanted = size == 0 ? 1 : WantedRows(request, size);
+      PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind,
+                                input_.Fill({wanted, request.waker}));
+      if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
+      if (kind == Pull::Kind::kEnd) {
+        if (open_.rows() == 0 || config_->drop_remainder) return Pull::End();
+        const int64_t rows = open_.rows();
+        return Emit(open_.Build(), rows);
+      }
+      if (size == 0) {
+        ++turn_;
+        return Pull::Rows(EmptyBatch());
+      }
+      if (open_.rows() == 0 && input_.rows_held() >= size &&
+          input_.chunk().errors.empty()) {
+        int64_t groups = std::min(request.max_rows, input_.rows_held() / size);
+        if (config_->sizes.size() > 1 || !config_->takes_groups) groups = 1;
+        errors_given_ = 0;
+        return Emit(input_.Take(groups * size), size);
+      }
+      PENSTOCK_ASSIGN_OR_RETURN(std::optional<Chunk> error, Gather(size));
+      if (error.has_value()) return Pull::Rows(*std::move(error));
+    }
+  }
+
+  void DoSave(WireWriter& writer) const override {
+    writer.Varint(turn_);
+    if (open_.rows() > 0 || errors_given_ > 0) {
+      writer.Varint(errors_given_);
+      writer.Bytes(open_position_);
+      return;
+    }
+    WireWriter position;
+    input_.Save(position);
+    writer.Varint(0);
+    writer.Bytes(position.bytes());
+  }
+
+  absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(turn_, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t errors, reader.Varint());
+    errors_to_drop_ = static_cast<int64_t>(errors);
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view position, reader.Bytes());
+    WireReader position_reader(position);
+    return input_.Restore(position_reader);
+  }
+
+ private:
+  int64_t WantedRows(const Request& request, int64_t size) const {
+    if (open_.rows() > 0) return size - open_.rows();
+    const int64_t batches = config_->sizes.size() > 1 ? 1 : request.max_rows;
+    // Whole batches, as many as a chunk may hold; one at least.
+    const int64_t fitting = std::max<int64_t>(1, kMaxChunkRows / size);
+    return std::min(batches, fitting) * size;
+  }
+
+  // Moves held rows into the open batch, up to an error or its end. Gives the
+  // error, if one comes next.
+  absl::StatusOr<std::optional<Chunk>> Gather(int64_t size) {
+    const Chunk& chunk = input_.chunk();
+    int64_t rows = std::min(input_.rows_held(), size - open_.rows());
+    bool is_error_next = false;
+    for (const RowError& error : chunk.errors) {
+      if (error.row < input_.begin()) continue;
+      if (error.row < input_.begin() + rows) {
+        rows = error.row - input_.begin();
+        is_error_next = true;
+      }
+      break;
+    }
+    if (open_.rows() == 0 && errors_given_ == 0) {
+      WireWriter position;
+      input_.Save(position);
+      open_position_ = position.Take();
+    }
+    if (rows > 0) {
+      if (!open_.Fits(chunk)) {
+        return info_.Located(absl::InvalidArgumentError(
+            "elements of a batch must have one rank; got different ones"));
+      }
+      open_.Append(chunk, input_.begin(), rows);
+      input_.Consume(rows);
+    }
+    if (!is_error_next) return std::nullopt;
+    absl::Status status = *ErrorAt(input_.chunk(), input_.begin());
+    Buffer lineage = input_.Take(1).lineage;
+    if (errors_to_drop_ > 0) {
+      --errors_to_drop_;
+      ++errors_given_;
+      return std::nullopt;
+    }
+    ++errors_given_;
+    Chunk error =
+        ErrorChunk(std::move(status), PlaceholderColumns(info_.leaves, 1));
+    error.lineage = std::move(lineage);
+    // Nothing open: the position after the error is as good as any.
+    if (open_.rows() == 0) errors_given_ = 0;
+    return error;
+  }
+
+  Chunk EmptyBatch() const {
+    Chunk chunk;
+    chunk.rows = 1;
+    chunk.columns = PlaceholderColumns(info_.leaves, 1);
+    chunk.lineage = SourceLineage(scope_, static_cast<int64_t>(turn_), 1);
+    return chunk;
+  }
+
+  absl::StatusOr<Pull> Emit(Chunk rows, int64_t size) {
+    ++turn_;
+    errors_given_ = 0;
+    absl::StatusOr<Chunk> batches = config_->assemble(rows, size);
+    if (!batches.ok() && rows.rows > size) {
+      // Find which of the groups it is.
+      return EmitOneByOne(rows, size);
+    }
+    if (!batches.ok()) {
+      batches = ErrorChunk(info_.Located(batches.status()),
+                           PlaceholderColumns(info_.leaves, 1));
+    }
+    batches->lineage = GroupLineage(rows, size);
+    return Pull::Rows(*std::move(batches));
+  }
+
+  absl::StatusOr<Pull> EmitOneByOne(const Chunk& rows, int64_t size) {
+    ChunkBuilder out;
+    for (int64_t begin = 0; begin < rows.rows; begin += size) {
+      const Chunk group = Slice(rows, begin, size);
+      absl::StatusOr<Chunk> batch = config_->assemble(group, size);
+      if (!batch.ok()) {
+        batch = ErrorChunk(info_.Located(batch.status()),
+                           PlaceholderColumns(info_.leaves, 1));
+      }
+      batch->lineage = GroupLineage(group, size);
+      if (!out.Fits(*batch)) return info_.Located(batch->errors[0].status);
+      out.Append(*batch, 0, 1);
+    }
+    return Pull::Rows(out.Build());
+  }
+
+  const Scope scope_;
+  const OpInfo& info_;
+  const std::shared_ptr<const BatchConfig> config_;
+  Input input_;
+  uint64_t turn_ = 0;           // batches begun: which size is next
+  ChunkBuilder open_;           // rows of a batch that is not full yet
+  std::string open_position_;   // of the input before them
+  int64_t errors_given_ = 0;    // since open_position_
+  int64_t errors_to_drop_ = 0;  // after a restore: given before the save
+};
+
+absl::StatusOr<Chunk> StackAll(const Chunk& chunk, int64_t size) {
+  Chunk out;
+  out.rows = chunk.rows / size;
+  for (const Column& column : chunk.columns) {
+    PENSTOCK_ASSIGN_OR_RETURN(Column stacked, Stack(column, size));
+    out.columns.push_back(std::move(stacked));
+  }
+  return out;
+}
+
+OperatorPtr MakeBatching(
+    OperatorPtr input, const OpInfo& info,
+    std::function<absl::StatusOr<BatchConfig>(const Scope&)> configure) {
+  return MakeOperator(
+      [input, &info, configure](const Scope& scope) -> StreamOr {
+        PENSTOCK_ASSIGN_OR_RETURN(BatchConfig config, configure(scope));
+        PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+        return std::make_unique<BatchStream>(
+            scope, info, std::move(stream),
+            std::make_shared<const BatchConfig>(std::move(config)));
+      });
+}
+
+}  // namespace
+
+OperatorOr MakeBatch(const plan::Batch& spec, OperatorPtr input,
+                     OpContext& context) {
+  return MakeBatching(
+      std::move(input), *context.info,
+      [spec](const Scope& scope) -> absl::StatusOr<BatchConfig> {
+        PENSTOCK_ASSIGN_OR_RETURN(
+            const int64_t size, IntegerOf(spec.size(), scope, "batch.size", 1));
+        return BatchConfig{{size}, spec.drop_remainder(), true, StackAll};
+      });
+}
+
+OperatorOr MakePaddedBatch(const plan::PaddedBatch& spec, OperatorPtr input,
+                           OpContext& context) {
+  std::vector<PartialShape> shapes;
+  std::vector<Column> padding;
+  for (const plan::PartialShape& proto : spec.shapes()) {
+    PENSTOCK_ASSIGN_OR_RETURN(PartialShape shape, plan::FromProto(proto));
+    shapes.push_back(std::move(shape));
+  }
+  for (const plan::Tensor& proto : spec.padding()) {
+    PENSTOCK_ASSIGN_OR_RETURN(Column item, plan::FromProto(proto));
+    padding.push_back(std::move(item));
+  }
+  Assemble pad = [shapes, padding](const Chunk& chunk,
+                                   int64_t) -> absl::StatusOr<Chunk> {
+    Chunk out;
+    out.rows = 1;
+    for (size_t c = 0; c < chunk.columns.size(); ++c) {
+      PENSTOCK_ASSIGN_OR_RETURN(
+          Column column, PadAndStack(chunk.columns[c], shapes[c], padding[c]));
+      out.columns.push_back(std::move(column));
+    }
+    return out;
+  };
+  return MakeBatching(
+      std::move(input), *context.info,
+      [spec, pad](const Scope& scope) -> absl::StatusOr<BatchConfig> {
+        PENSTOCK_ASSIGN_OR_RETURN(
+            const int64_t size,
+            IntegerOf(spec.size(), scope, "padded_batch.size", 1));
+        return BatchConfig{{size}, spec.drop_remainder(), false, pad};
+      });
+}
+
+OperatorOr MakeRebatch(const plan::Rebatch& spec, OperatorPtr input,
+                       OpContext& context) {
+  BatchConfig config{{spec.sizes().begin(), spec.sizes().end()},
+                     spec.drop_remainder(),
+                     true,
+                     StackAll};
+  PENSTOCK_ASSIGN_OR_RETURN(OperatorPtr rows,
+                            MakeUnbatchRows(std::move(input), context));
+  return MakeBatching(
+      std::move(rows), *context.info,
+      [config](const Scope&) -> absl::StatusOr<BatchConfig> { return config; });
+}
+
+}  // namespace penstock::engine

@@ -1,0 +1,132 @@
+#include "penstock/engine/ops/cache.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+#include "penstock/data/encode.h"
+
+namespace penstock::engine {
+namespace {
+
+// A copy that holds on to nothing but itself: views into file blocks would
+// keep the blocks.
+absl::StatusOr<Chunk> Compact(const Chunk& chunk) {
+  Buffer bytes = Buffer::Allocate(EncodedSize(chunk));
+  Encode(chunk, bytes.MutableAs<std::byte>());
+  PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Decode(bytes));
+  copy.lineage = chunk.lineage;
+  return copy;
+}
+
+class CacheStream final : public Stream {
+ public:
+  CacheStream(const Scope& scope, const OpInfo& info,
+              std::optional<int64_t> finite_rows, OperatorPtr input)
+      : Stream(StatsOf(scope, info)),
+        scope_(scope),
+        info_(info),
+        finite_rows_(finite_rows),
+        key_(info.instance, scope.binding),
+        input_(std::move(input)) {}
+
+  ~CacheStream() override {
+    if (filling_ == nullptr || filling_->rows == 0) return;
+    if (scope_.run->environment.warn) {
+      scope_.run->environment.warn(absl::StrCat(
+          info_.name, ": ", filling_->rows,
+          " rows of an unfinished pass are discarded; the next pass begins "
+          "anew (put take() before cache(), not after it)"));
+    }
+  }
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    if (cached_ == nullptr && stream_ == nullptr) {
+      cached_ = scope_.run->environment.caches->Find(key_);
+      if (cached_ == nullptr) {
+        PENSTOCK_ASSIGN_OR_RETURN(stream_, input_->Start(scope_));
+        filling_ = std::make_shared<CachedRows>();
+        filling_->reservation =
+            std::make_unique<Reservation>(scope_.run->environment.memory);
+        if (given_ > 0) SkipRows(std::exchange(given_, 0));
+      }
+    }
+    return cached_ != nullptr ? Replay(request) : PassAndKeep(request);
+  }
+
+  void DoSave(WireWriter& writer) const override { writer.Varint(given_); }
+  absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t given, reader.Varint());
+    given_ = static_cast<int64_t>(given);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<Pull> Replay(const Request& request) {
+    if (given_ >= cached_->rows) return Pull::End();
+    const auto next = std::upper_bound(cached_->first_row.begin(),
+                                       cached_->first_row.end(), given_);
+    const auto index =
+        static_cast<size_t>(next - cached_->first_row.begin()) - 1;
+    const Chunk& chunk = cached_->chunks[index];
+    const int64_t begin = given_ - cached_->first_row[index];
+    const int64_t rows = std::min(request.max_rows, chunk.rows - begin);
+    Chunk out = Slice(chunk, begin, rows);
+    // Keyed by this pass, not by the one that was kept.
+    out.lineage = SourceLineage(scope_, given_, rows);
+    given_ += rows;
+    return Pull::Rows(std::move(out));
+  }
+
+  absl::StatusOr<Pull> PassAndKeep(const Request& request) {
+    PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
+    if (pull.is_end()) Publish();
+    if (!pull.has_rows()) return pull;
+    if (!pull.chunk.errors.empty()) has_errors_ = true;
+    if (filling_ != nullptr && !has_errors_) {
+      PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Compact(pull.chunk));
+      copy.lineage = Buffer();
+      PENSTOCK_RETURN_IF_ERROR(info_.Located(filling_->reservation->Resize(
+          filling_->reservation->bytes() + copy.NumBytes())));
+      filling_->first_row.push_back(filling_->rows);
+      filling_->rows += copy.rows;
+      filling_->chunks.push_back(std::move(copy));
+      if (finite_rows_ == filling_->rows) Publish();
+    }
+    pull.chunk.lineage = SourceLineage(scope_, given_, pull.chunk.rows);
+    given_ += pull.chunk.rows;
+    return pull;
+  }
+
+  void Publish() {
+    if (filling_ != nullptr && !has_errors_) {
+      scope_.run->environment.caches->Publish(key_, filling_);
+    }
+    filling_ = nullptr;
+  }
+
+  const Scope scope_;
+  const OpInfo& info_;
+  const std::optional<int64_t> finite_rows_;
+  const CacheStore::Key key_;
+  const OperatorPtr input_;
+  std::unique_ptr<Stream> stream_;            // of a pass that fills the cache
+  std::shared_ptr<CachedRows> filling_;       // null once published
+  std::shared_ptr<const CachedRows> cached_;  // of a pass that replays it
+  bool has_errors_ = false;
+  int64_t given_ = 0;
+};
+
+}  // namespace
+
+OperatorOr MakeCache(std::optional<int64_t> finite_rows, OperatorPtr input,
+                     OpContext& context) {
+  const OpInfo& info = *context.info;
+  return MakeOperator(
+      [finite_rows, &info, input](const Scope& scope) -> StreamOr {
+        return std::make_unique<CacheStream>(scope, info, finite_rows, input);
+      });
+}
+
+}  // namespace penstock::engine

@@ -1,0 +1,153 @@
+#include "penstock/engine/ops/filter.h"
+
+#include "penstock/base/status.h"
+#include "penstock/engine/evaluate.h"
+
+namespace penstock::engine {
+namespace {
+
+using Predicate = std::shared_ptr<const Evaluator>;
+
+// The rows of `chunk` with the predicate's errors, and its verdicts.
+struct Judged {
+  Chunk chunk;
+  Column verdicts;  // bool scalars; of error rows, anything
+
+  bool Holds(int64_t row) const { return *verdicts.Row<bool>(row); }
+};
+
+absl::StatusOr<Judged> Judge(const Evaluator& predicate, Chunk chunk,
+                             const Scope& scope) {
+  PENSTOCK_ASSIGN_OR_RETURN(Chunk verdicts, predicate.Apply(chunk, scope));
+  chunk.errors = std::move(verdicts.errors);
+  return Judged{std::move(chunk), std::move(verdicts.columns[0])};
+}
+
+class FilterStream final : public Stream {
+ public:
+  FilterStream(const Scope& scope, const OpInfo& info,
+               std::unique_ptr<Stream> input, Predicate predicate)
+      : Stream(StatsOf(scope, info)),
+        scope_(scope),
+        input_(std::move(input)),
+        predicate_(std::move(predicate)) {}
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    for (int tries = 0; tries < 64; ++tries) {
+      PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
+      if (!pull.has_rows()) return pull;
+      PENSTOCK_ASSIGN_OR_RETURN(
+          Judged judged, Judge(*predicate_, std::move(pull.chunk), scope_));
+      Select(judged);
+      const auto kept = static_cast<int64_t>(rows_.size());
+      if (kept == judged.chunk.rows) return Pull::Rows(std::move(judged.chunk));
+      if (kept > 0) return Pull::Rows(Gather(judged.chunk, rows_));
+    }
+    return Yield(request);
+  }
+
+  void DoSave(WireWriter& writer) const override { input_->Save(writer); }
+  absl::Status DoRestore(WireReader& reader) override {
+    return input_->Restore(reader);
+  }
+
+ private:
+  // Puts the rows to keep into rows_: those that hold, and errors.
+  void Select(const Judged& judged) {
+    rows_.resize(judged.chunk.rows);
+    int32_t* out = rows_.data();
+    if (judged.verdicts.is_dense() && judged.chunk.errors.empty()) {
+      const auto* holds = judged.verdicts.Row<uint8_t>(0);
+      for (int64_t row = 0; row < judged.chunk.rows; ++row) {
+        *out = static_cast<int32_t>(row);
+        out += holds[row];
+      }
+    } else {
+      for (int64_t row = 0; row < judged.chunk.rows; ++row) {
+        if (ErrorAt(judged.chunk, row) != nullptr || judged.Holds(row)) {
+          *out++ = static_cast<int32_t>(row);
+        }
+      }
+    }
+    rows_.resize(out - rows_.data());
+  }
+
+  const Scope scope_;
+  const std::unique_ptr<Stream> input_;
+  const Predicate predicate_;
+  std::vector<int32_t> rows_;  // kept from call to call for its memory
+};
+
+class TakeWhileStream final : public Stream {
+ public:
+  TakeWhileStream(const Scope& scope, const OpInfo& info,
+                  std::unique_ptr<Stream> input, Predicate predicate)
+      : Stream(StatsOf(scope, info)),
+        scope_(scope),
+        input_(std::move(input)),
+        predicate_(std::move(predicate)) {}
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    if (has_ended_) return Pull::End();
+    PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
+    if (!pull.has_rows()) return pull;
+    PENSTOCK_ASSIGN_OR_RETURN(
+        Judged judged, Judge(*predicate_, std::move(pull.chunk), scope_));
+    int64_t rows = 0;
+    while (rows < judged.chunk.rows &&
+           (ErrorAt(judged.chunk, rows) != nullptr || judged.Holds(rows))) {
+      ++rows;
+    }
+    has_ended_ = rows < judged.chunk.rows;
+    if (rows == 0) return Pull::End();
+    return Pull::Rows(Slice(judged.chunk, 0, rows));
+  }
+
+  void DoSave(WireWriter& writer) const override {
+    writer.Bool(has_ended_);
+    input_->Save(writer);
+  }
+  absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(has_ended_, reader.Bool());
+    return input_->Restore(reader);
+  }
+
+ private:
+  const Scope scope_;
+  const std::unique_ptr<Stream> input_;
+  const Predicate predicate_;
+  bool has_ended_ = false;
+};
+
+template <typename SomeStream>
+OperatorOr MakeWithPredicate(const plan::Function& function, OperatorPtr input,
+                             OpContext& context) {
+  const OpInfo& info = *context.info;
+  PENSTOCK_ASSIGN_OR_RETURN(
+      Predicate predicate,
+      Evaluator::Make(function, context.input_leaves[0], context));
+  return MakeOperator(
+      [predicate, &info, input](const Scope& scope) -> StreamOr {
+        PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+        return std::make_unique<SomeStream>(scope, info, std::move(stream),
+                                            predicate);
+      });
+}
+
+}  // namespace
+
+OperatorOr MakeFilter(const plan::Filter& spec, OperatorPtr input,
+                      OpContext& context) {
+  return MakeWithPredicate<FilterStream>(spec.predicate(), std::move(input),
+                                         context);
+}
+
+OperatorOr MakeTakeWhile(const plan::TakeWhile& spec, OperatorPtr input,
+                         OpContext& context) {
+  return MakeWithPredicate<TakeWhileStream>(spec.predicate(), std::move(input),
+                                            context);
+}
+
+}  // namespace penstock::engine

@@ -1,0 +1,74 @@
+#include "penstock/engine/ops/map.h"
+
+#include "penstock/base/status.h"
+#include "penstock/engine/evaluate.h"
+#include "penstock/engine/ops/parallel_map.h"
+
+namespace penstock::engine {
+namespace {
+
+class MapStream final : public Stream {
+ public:
+  MapStream(const Scope& scope, const OpInfo& info,
+            std::unique_ptr<Stream> input,
+            std::shared_ptr<const Evaluator> function)
+      : Stream(StatsOf(scope, info)),
+        scope_(scope),
+        input_(std::move(input)),
+        function_(std::move(function)) {}
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
+    if (!pull.has_rows()) return pull;
+    PENSTOCK_ASSIGN_OR_RETURN(pull.chunk, function_->Apply(pull.chunk, scope_));
+    return pull;
+  }
+
+  void DoSave(WireWriter& writer) const override {
+    // As a position in the input: what a parallel map writes, too.
+    WireWriter state;
+    input_->Save(state);
+    SavePosition(writer, state.bytes(), 0);
+  }
+
+  absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view state, reader.Bytes());
+    WireReader state_reader(state);
+    PENSTOCK_RETURN_IF_ERROR(input_->Restore(state_reader));
+    input_->SkipRows(static_cast<int64_t>(rows));
+    return absl::OkStatus();
+  }
+
+ private:
+  const Scope scope_;
+  const std::unique_ptr<Stream> input_;
+  const std::shared_ptr<const Evaluator> function_;
+};
+
+}  // namespace
+
+OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
+                   OpContext& context) {
+  const OpInfo& info = *context.info;
+  PENSTOCK_ASSIGN_OR_RETURN(
+      std::shared_ptr<const Evaluator> function,
+      Evaluator::Make(spec.function(), context.input_leaves[0], context));
+  const int64_t parallelism = spec.has_parallelism() ? spec.parallelism() : 1;
+  const std::optional<bool> deterministic =
+      spec.has_deterministic() ? std::optional(spec.deterministic())
+                               : std::nullopt;
+  return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
+    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+    if (parallelism > 1 && !scope.run->options.is_row_exact) {
+      return MakeParallelMapStream(
+          scope, info, std::move(stream), function, parallelism,
+          deterministic.value_or(scope.run->options.is_deterministic));
+    }
+    return std::make_unique<MapStream>(scope, info, std::move(stream),
+                                       function);
+  });
+}
+
+}  // namespace penstock::engine

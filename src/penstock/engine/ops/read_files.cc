@@ -1,0 +1,196 @@
+#include "penstock/engine/ops/read_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/base/status.h"
+#include "penstock/io/fixed_length_reader.h"
+#include "penstock/io/record_reader.h"
+#include "penstock/io/text_line_reader.h"
+#include "penstock/io/tfrecord_reader.h"
+
+namespace penstock::engine {
+namespace {
+
+using OpenReader =
+    std::function<absl::StatusOr<std::unique_ptr<io::RecordReader>>(
+        const std::string& path, const io::RecordReaderOptions& options)>;
+
+class ReadFilesStream final : public Stream {
+ public:
+  ReadFilesStream(const Scope& scope, const OpInfo& info,
+                  std::vector<std::string> files,
+                  io::RecordReaderOptions options, OpenReader open)
+      : Stream(StatsOf(scope, info)),
+        scope_(scope),
+        info_(info),
+        files_(std::move(files)),
+        options_(std::move(options)),
+        open_(std::move(open)) {}
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    while (file_ < files_.size()) {
+      if (reader_ == nullptr) {
+        options_.start = start_;
+        auto reader = open_(files_[file_], options_);
+        if (!reader.ok()) {
+          NextFile();
+          return Rows({}, reader.status());
+        }
+        reader_ = *std::move(reader);
+      }
+      io::RecordBatch batch;
+      switch (reader_->Next(
+          request.max_rows, [waker = request.waker] { waker->Wake(); },
+          batch)) {
+        case io::ReadState::kWait:
+          return Pull::Blocked();
+        case io::ReadState::kEnd:
+          NextFile();
+          continue;
+        case io::ReadState::kReady:
+          break;
+      }
+      absl::Status error = batch.error;
+      return Rows(std::move(batch), std::move(error));
+    }
+    return Pull::End();
+  }
+
+  void DoSave(WireWriter& writer) const override {
+    const io::RecordPosition position =
+        reader_ != nullptr ? reader_->position() : start_;
+    writer.Varint(file_);
+    writer.Varint(position.byte_offset);
+    writer.Varint(position.ordinal);
+    writer.Bool(position.is_end);
+    writer.Varint(ordinal_);
+  }
+
+  absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(file_, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(start_.byte_offset, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(start_.ordinal, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(start_.is_end, reader.Bool());
+    PENSTOCK_ASSIGN_OR_RETURN(ordinal_, reader.Varint());
+    return absl::OkStatus();
+  }
+
+ private:
+  void NextFile() {
+    reader_.reset();
+    start_ = {};
+    ++file_;
+  }
+
+  // A chunk over the batch's blocks, and the error as a row after them.
+  Pull Rows(io::RecordBatch batch, absl::Status error) {
+    const bool has_error = !error.ok();
+    const auto records = static_cast<int64_t>(batch.records.size());
+    Chunk chunk;
+    chunk.rows = records + (has_error ? 1 : 0);
+    Buffer refs = Buffer::Allocate(chunk.rows * sizeof(StringRef));
+    StringRef* ref = refs.MutableAs<StringRef>();
+    for (std::string_view record : batch.records) {
+      *ref++ = StringRef{record.data(), record.size()};
+    }
+    if (has_error) {
+      *ref = StringRef{};
+      chunk.errors.push_back({records, info_.Located(error)});
+    }
+    Pins pins;
+    for (io::Block& block : batch.blocks) {
+      pins.push_back(std::move(block.owner));
+    }
+    chunk.columns.push_back(Column::Dense(DType::kString, {}, chunk.rows,
+                                          std::move(refs), std::move(pins)));
+    chunk.lineage =
+        SourceLineage(scope_, static_cast<int64_t>(ordinal_), chunk.rows);
+    ordinal_ += chunk.rows;
+    return Pull::Rows(std::move(chunk));
+  }
+
+  const Scope scope_;
+  const OpInfo& info_;
+  const std::vector<std::string> files_;
+  io::RecordReaderOptions options_;
+  const OpenReader open_;
+  std::unique_ptr<io::RecordReader> reader_;
+  size_t file_ = 0;
+  io::RecordPosition start_;  // in file_, while reader_ is not open
+  uint64_t ordinal_ = 0;      // of the next row over all files
+};
+
+io::Compression CompressionOf(plan::ReadFiles::Compression compression) {
+  switch (compression) {
+    case plan::ReadFiles::GZIP:
+      return io::Compression::kGzip;
+    case plan::ReadFiles::ZLIB:
+      return io::Compression::kZlib;
+    default:
+      return io::Compression::kNone;
+  }
+}
+
+absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
+                                    const Scope& scope) {
+  io::FileSystem* files = scope.run->environment.files;
+  switch (spec.format_case()) {
+    case plan::ReadFiles::kText:
+      return [files](const std::string& path,
+                     const io::RecordReaderOptions& options) {
+        return io::OpenTextLineReader(*files, path, options);
+      };
+    case plan::ReadFiles::kTfRecord:
+      return [files](const std::string& path,
+                     const io::RecordReaderOptions& options) {
+        return io::OpenTfRecordReader(*files, path, options);
+      };
+    case plan::ReadFiles::kFixedLength: {
+      const plan::ReadFiles::FixedLength& fixed = spec.fixed_length();
+      io::FixedLengthFormat format;
+      PENSTOCK_ASSIGN_OR_RETURN(
+          format.record_bytes,
+          IntegerOf(fixed.record_bytes(), scope, "record_bytes", 1));
+      PENSTOCK_ASSIGN_OR_RETURN(
+          format.header_bytes,
+          IntegerOf(fixed.header_bytes(), scope, "header_bytes", 0));
+      PENSTOCK_ASSIGN_OR_RETURN(
+          format.footer_bytes,
+          IntegerOf(fixed.footer_bytes(), scope, "footer_bytes", 0));
+      return [files, format](const std::string& path,
+                             const io::RecordReaderOptions& options) {
+        return io::OpenFixedLengthReader(*files, path, format, options);
+      };
+    }
+    case plan::ReadFiles::FORMAT_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("a file source has no format");
+}
+
+}  // namespace
+
+OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
+  const OpInfo& info = *context.info;
+  return MakeOperator([spec, &info](const Scope& scope) -> StreamOr {
+    PENSTOCK_ASSIGN_OR_RETURN(const Column column,
+                              ValueOf(spec.files(), scope));
+    std::vector<std::string> files;
+    for (int64_t i = 0; i < column.RowItems(0); ++i) {
+      files.emplace_back(column.Row<StringRef>(0)[i].view());
+    }
+    io::RecordReaderOptions options;
+    options.stream.io_pool = scope.run->environment.io_pool;
+    if (spec.has_buffer_bytes())
+      options.stream.block_bytes = spec.buffer_bytes();
+    options.compression = CompressionOf(spec.compression());
+    options.max_record_bytes = scope.run->options.max_element_bytes;
+    PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope));
+    return std::make_unique<ReadFilesStream>(
+        scope, info, std::move(files), std::move(options), std::move(open));
+  });
+}
+
+}  // namespace penstock::engine

@@ -1,0 +1,80 @@
+#include "penstock/engine/ops/shard.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+
+namespace penstock::engine {
+namespace {
+
+class ShardStream final : public Stream {
+ public:
+  ShardStream(NodeStats* stats, std::unique_ptr<Stream> input,
+              int64_t num_shards, int64_t index)
+      : Stream(stats),
+        input_(std::move(input)),
+        num_shards_(num_shards),
+        until_next_(index) {}
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    for (int tries = 0; tries < 64; ++tries) {
+      const int64_t wanted =
+          std::min(kMaxChunkRows,
+                   until_next_ + 1 + (request.max_rows - 1) * num_shards_);
+      PENSTOCK_ASSIGN_OR_RETURN(Pull pull,
+                                input_->Next({wanted, request.waker}));
+      if (!pull.has_rows()) return pull;
+      std::vector<int32_t> rows;
+      int64_t row = until_next_;
+      for (; row < pull.chunk.rows; row += num_shards_) {
+        rows.push_back(static_cast<int32_t>(row));
+      }
+      until_next_ = row - pull.chunk.rows;
+      if (!rows.empty()) return Pull::Rows(Gather(pull.chunk, rows));
+    }
+    return Yield(request);
+  }
+
+  void DoSave(WireWriter& writer) const override {
+    writer.Varint(until_next_);
+    input_->Save(writer);
+  }
+
+  absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t until_next, reader.Varint());
+    until_next_ = static_cast<int64_t>(until_next);
+    return input_->Restore(reader);
+  }
+
+ private:
+  const std::unique_ptr<Stream> input_;
+  const int64_t num_shards_;
+  int64_t until_next_;  // input rows before the next one of this shard
+};
+
+}  // namespace
+
+OperatorOr MakeShard(const plan::Shard& spec, OperatorPtr input,
+                     OpContext& context) {
+  const OpInfo& info = *context.info;
+  return MakeOperator([spec, &info, input](const Scope& scope) -> StreamOr {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const int64_t num_shards,
+        IntegerOf(spec.num_shards(), scope, "shard.num_shards", 1));
+    PENSTOCK_ASSIGN_OR_RETURN(const int64_t index,
+                              IntegerOf(spec.index(), scope, "shard.index", 0));
+    if (index >= num_shards) {
+      return info.Located(absl::InvalidArgumentError(
+          absl::StrCat("shard.index must be below num_shards = ", num_shards,
+                       "; got ", index)));
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+    return std::make_unique<ShardStream>(StatsOf(scope, info),
+                                         std::move(stream), num_shards, index);
+  });
+}
+
+}  // namespace penstock::engine

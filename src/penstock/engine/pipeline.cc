@@ -1,0 +1,281 @@
+#include "penstock/engine/pipeline.h"
+
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
+#include "penstock/base/status.h"
+#include "penstock/engine/build.h"
+#include "penstock/plan/convert.h"
+#include "penstock/plan/fingerprint.h"
+#include "penstock/plan/print.h"
+
+namespace penstock::engine {
+namespace {
+
+constexpr uint64_t kStateVersion = 1;
+
+std::optional<uint64_t> SeedOf(const plan::Node& node) {
+  if (node.has_shuffle() && node.shuffle().has_seed()) {
+    return node.shuffle().seed();
+  }
+  if (node.has_random() && node.random().has_seed())
+    return node.random().seed();
+  if (node.has_list_files() && node.list_files().has_seed()) {
+    return node.list_files().seed();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Walks a plan and its sub-plans; gives every node an id.
+class Builder final {
+ public:
+  explicit Builder(Pipeline* pipeline) : pipeline_(pipeline) {}
+
+  OperatorOr Build(const plan::Plan& plan, const std::string& prefix) {
+    PENSTOCK_ASSIGN_OR_RETURN(const std::vector<bool> is_used, Used(plan));
+    std::vector<TensorSpec> bound;
+    for (const plan::TensorSpec& proto : plan.bound()) {
+      PENSTOCK_ASSIGN_OR_RETURN(TensorSpec spec, plan::FromProto(proto));
+      bound.push_back(std::move(spec));
+    }
+    std::vector<OperatorPtr> operators(plan.nodes_size());
+    std::vector<const OpInfo*> infos(plan.nodes_size());
+    for (int i = 0; i < plan.nodes_size(); ++i) {
+      if (!is_used[i]) continue;
+      const plan::Node& node = plan.nodes(i);
+      PENSTOCK_ASSIGN_OR_RETURN(infos[i], AddInfo(plan, i, prefix, infos));
+      PENSTOCK_RETURN_IF_ERROR(Note(node, !prefix.empty()));
+
+      OpContext context;
+      context.info = infos[i];
+      context.bound = bound;
+      std::vector<OperatorPtr> inputs;
+      std::optional<int64_t> input_rows;
+      for (uint32_t input : node.inputs()) {
+        inputs.push_back(operators[input]);
+        context.input_leaves.push_back(infos[input]->leaves);
+        const plan::Cardinality& rows = plan.nodes(input).cardinality();
+        if (rows.has_finite()) input_rows = rows.finite();
+      }
+      context.build_subplan = [&](const plan::Plan& subplan) {
+        return Build(subplan, infos[i]->name + "/");
+      };
+      PENSTOCK_ASSIGN_OR_RETURN(
+          operators[i],
+          BuildOperator(node, std::move(inputs), input_rows, context));
+    }
+    if (operators.empty()) {
+      return absl::InvalidArgumentError("a plan must have a node; got none");
+    }
+    return operators.back();
+  }
+
+  // Whether rows may be seen being computed.
+  bool has_generator() const { return has_generator_; }
+  bool says_how_far() const { return says_how_far_; }
+
+ private:
+  static absl::StatusOr<std::vector<bool>> Used(const plan::Plan& plan) {
+    std::vector<bool> used(plan.nodes_size(), false);
+    if (!used.empty()) used.back() = true;
+    for (int i = plan.nodes_size() - 1; i >= 0; --i) {
+      if (!used[i]) continue;
+      for (uint32_t input : plan.nodes(i).inputs()) {
+        if (input >= static_cast<uint32_t>(i)) {
+          return absl::InvalidArgumentError(
+              "a node's input must come before it");
+        }
+        used[input] = true;
+      }
+    }
+    return used;
+  }
+
+  absl::StatusOr<const OpInfo*> AddInfo(const plan::Plan& plan, int index,
+                                        const std::string& prefix,
+                                        const std::vector<const OpInfo*>& all) {
+    const plan::Node& node = plan.nodes(index);
+    OpInfo info;
+    info.id = static_cast<int>(pipeline_->infos_.size());
+    info.name = absl::StrCat(prefix, plan::NodeName(plan, index));
+    info.made_at = node.made_at();
+    info.instance = node.instance();
+    PENSTOCK_ASSIGN_OR_RETURN(const ElementSpec spec,
+                              plan::FromProto(node.output()));
+    info.leaves = spec.Flatten();
+    for (uint32_t input : node.inputs()) info.inputs.push_back(all[input]->id);
+    pipeline_->infos_.push_back(std::move(info));
+    pipeline_->seeds_.push_back(SeedOf(node));
+    return &pipeline_->infos_.back();
+  }
+
+  // What the node means for the run as a whole.
+  absl::Status Note(const plan::Node& node, bool is_inside) {
+    if (node.has_generator()) has_generator_ = true;
+    if (node.has_prefetch() && node.prefetch().has_buffer_size()) {
+      says_how_far_ = true;
+    }
+    if (node.has_with_options()) {
+      pipeline_->options_.MergeFrom(node.with_options().options());
+      if (node.with_options().options().has_run_ahead()) says_how_far_ = true;
+    }
+    // Of a map: something random in its function, keyed by lineage. In a
+    // sub-plan, anything with an instance is told apart by the outer row's.
+    const bool is_function = node.has_map() || node.has_filter() ||
+                             node.has_scan() || node.has_take_while() ||
+                             node.has_flat_map() || node.has_interleave() ||
+                             node.has_reduce();
+    if (node.has_instance() && (is_function || is_inside)) {
+      pipeline_->needs_lineage_ = true;
+    }
+    return absl::OkStatus();
+  }
+
+  Pipeline* const pipeline_;
+  bool has_generator_ = false;
+  bool says_how_far_ = false;
+};
+
+absl::StatusOr<std::shared_ptr<const Pipeline>> Pipeline::Build(
+    const plan::Plan& plan) {
+  std::shared_ptr<Pipeline> pipeline(new Pipeline());
+  Builder builder(pipeline.get());
+  PENSTOCK_ASSIGN_OR_RETURN(pipeline->root_, builder.Build(plan, ""));
+  pipeline->fingerprint_ = plan::Fingerprint(plan);
+  pipeline->is_row_exact_ = builder.has_generator() && builder.says_how_far();
+  return pipeline;
+}
+
+RandomState Instances::Next(uint64_t instance,
+                            std::optional<uint64_t> given_seed) {
+  MutexLock lock(&mutex_);
+  auto [it, is_first] = states_.try_emplace(instance);
+  if (is_first) {
+    it->second.seed = given_seed.has_value() ? *given_seed : random_();
+    return it->second;
+  }
+  ++it->second.epoch;
+  return it->second;
+}
+
+void Instances::Drop(uint64_t instance) {
+  MutexLock lock(&mutex_);
+  states_.erase(instance);
+}
+
+namespace {
+
+std::shared_ptr<Run> MakeRun(const Pipeline& pipeline,
+                             const Environment& environment) {
+  auto run = std::make_shared<Run>();
+  run->environment = environment;
+  run->options.is_row_exact = pipeline.is_row_exact();
+  run->options.needs_lineage = pipeline.needs_lineage();
+  const plan::Options& options = pipeline.options();
+  if (options.has_deterministic()) {
+    run->options.is_deterministic = options.deterministic();
+  }
+  if (options.has_max_element_bytes()) {
+    run->options.max_element_bytes = options.max_element_bytes();
+  }
+  run->stats.resize(pipeline.ops().size());
+  run->random.resize(pipeline.ops().size());
+  return run;
+}
+
+}  // namespace
+
+absl::Status Iterator::Open() {
+  Scope scope;
+  scope.run = run_;
+  PENSTOCK_ASSIGN_OR_RETURN(root_, pipeline_->root().Start(scope));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Start(
+    std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
+    Instances& instances, std::optional<uint64_t> epoch) {
+  std::shared_ptr<Run> run = MakeRun(*pipeline, environment);
+  for (const OpInfo& info : pipeline->ops()) {
+    RandomState& state = run->random[info.id];
+    if (info.instance == 0) continue;
+    state = instances.Next(info.instance, pipeline->GivenSeed(info.id));
+    if (epoch.has_value()) state.epoch = *epoch;
+  }
+  std::unique_ptr<Iterator> iterator(
+      new Iterator(std::move(pipeline), std::move(run)));
+  PENSTOCK_RETURN_IF_ERROR(iterator->Open());
+  return iterator;
+}
+
+std::string Iterator::Save() const {
+  WireWriter writer;
+  writer.Varint(kStateVersion);
+  writer.Bytes(pipeline_->fingerprint());
+  writer.Varint(run_->random.size());
+  for (const RandomState& state : run_->random) {
+    writer.Varint(state.seed);
+    writer.Varint(state.epoch);
+  }
+  WireWriter streams;
+  root_->Save(streams);
+  writer.Bytes(streams.bytes());
+  const uint64_t checksum = HashBytes(writer.bytes());
+  writer.Varint(checksum);
+  return writer.Take();
+}
+
+absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
+    std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
+    std::string_view state, int64_t skip_rows) {
+  WireReader reader(state);
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t version, reader.Varint());
+  if (version != kStateVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a state of version ", kStateVersion, "; got ",
+                     version, "\n  It was saved by another version."));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const std::string_view fingerprint, reader.Bytes());
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t count, reader.Varint());
+  std::shared_ptr<Run> run = MakeRun(*pipeline, environment);
+  const bool is_other = fingerprint != pipeline->fingerprint();
+  if (!is_other && count != run->random.size()) {
+    return absl::DataLossError("damaged state: it has another number of nodes");
+  }
+  std::vector<RandomState> random;
+  for (uint64_t i = 0; i < count; ++i) {
+    RandomState node;
+    PENSTOCK_ASSIGN_OR_RETURN(node.seed, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(node.epoch, reader.Varint());
+    random.push_back(node);
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const std::string_view streams, reader.Bytes());
+  const auto covered =
+      static_cast<size_t>(streams.data() + streams.size() - state.data());
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t checksum, reader.Varint());
+  if (checksum != HashBytes(state.substr(0, covered)) || !reader.is_at_end()) {
+    return absl::DataLossError(
+        "damaged state: its checksum does not match\n  Use an earlier "
+        "checkpoint.");
+  }
+  if (is_other) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a state of this pipeline (", pipeline->fingerprint(),
+        "); got one of pipeline ", std::string(fingerprint),
+        "\n  States fit the pipeline they were saved from: same "
+        "transformations, same parameters, same order."));
+  }
+  run->random = std::move(random);
+  std::unique_ptr<Iterator> iterator(
+      new Iterator(std::move(pipeline), std::move(run)));
+  PENSTOCK_RETURN_IF_ERROR(iterator->Open());
+  WireReader stream_reader(streams);
+  PENSTOCK_RETURN_IF_ERROR(iterator->root_->Restore(stream_reader));
+  iterator->root_->SkipRows(skip_rows);
+  return iterator;
+}
+
+}  // namespace penstock::engine

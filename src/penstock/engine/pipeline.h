@@ -1,0 +1,107 @@
+// A plan made ready to run, and its iterators.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/engine/operator.h"
+#include "penstock/engine/run.h"
+#include "penstock/plan.pb.h"
+
+namespace penstock::engine {
+
+// A plan as operators. Constant once built; shared by its iterators.
+class Pipeline final {
+ public:
+  // REQUIRES: the plan is valid (plan::Validate, or made by plan::Append).
+  static absl::StatusOr<std::shared_ptr<const Pipeline>> Build(
+      const plan::Plan& plan);
+
+  const Operator& root() const { return *root_; }
+  // Every operator, sub-plans' included, by id.
+  const std::deque<OpInfo>& ops() const { return infos_; }
+  const plan::Options& options() const { return options_; }
+  const std::string& fingerprint() const { return fingerprint_; }
+  // Whether rows need a lineage: something random depends on it.
+  bool needs_lineage() const { return needs_lineage_; }
+  // Whether somebody could see rows being computed early (a generator), and
+  // said how early they may be (a prefetch size, or run_ahead).
+  bool is_row_exact() const { return is_row_exact_; }
+  // Seed that the user gave to op `id`, where one was given.
+  std::optional<uint64_t> GivenSeed(int id) const { return seeds_[id]; }
+
+ private:
+  friend class Builder;
+  Pipeline() = default;
+
+  std::deque<OpInfo> infos_;
+  std::vector<std::optional<uint64_t>> seeds_;
+  OperatorPtr root_;
+  plan::Options options_;
+  std::string fingerprint_;
+  bool needs_lineage_ = false;
+  bool is_row_exact_ = false;
+};
+
+// What is kept of nodes that have an instance, between the iterators of one
+// dataset: how many there were, and the seed drawn for the first. Thread-safe.
+class Instances final {
+ public:
+  explicit Instances(std::function<uint64_t()> random)
+      : random_(std::move(random)) {}
+
+  // The state for the next iterator of `instance`.
+  RandomState Next(uint64_t instance, std::optional<uint64_t> given_seed)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Drop(uint64_t instance) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const std::function<uint64_t()> random_;
+  Mutex mutex_;
+  std::map<uint64_t, RandomState> states_ ABSL_GUARDED_BY(mutex_);
+};
+
+// One run over a pipeline.
+class Iterator final {
+ public:
+  // At the beginning. `epoch`: of all random nodes, instead of the count of
+  // iterators.
+  static absl::StatusOr<std::unique_ptr<Iterator>> Start(
+      std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
+      Instances& instances, std::optional<uint64_t> epoch);
+
+  // Where `state` (of Save()) says, and `skip_rows` rows later.
+  // InvalidArgument if it is of another pipeline, DataLoss if it is damaged.
+  static absl::StatusOr<std::unique_ptr<Iterator>> Resume(
+      std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
+      std::string_view state, int64_t skip_rows);
+
+  absl::StatusOr<Pull> Next(const Request& request) {
+    return root_->Next(request);
+  }
+  // The position before the next row: version, fingerprint, seeds and epochs,
+  // every node's state, and a checksum.
+  std::string Save() const;
+
+  const std::shared_ptr<const Pipeline>& pipeline() const { return pipeline_; }
+  // What it has counted so far; may be read while it runs.
+  std::shared_ptr<const Run> run() const { return run_; }
+
+ private:
+  Iterator(std::shared_ptr<const Pipeline> pipeline, std::shared_ptr<Run> run)
+      : pipeline_(std::move(pipeline)), run_(std::move(run)) {}
+  absl::Status Open();
+
+  const std::shared_ptr<const Pipeline> pipeline_;
+  const std::shared_ptr<Run> run_;
+  std::unique_ptr<Stream> root_;
+};
+
+}  // namespace penstock::engine

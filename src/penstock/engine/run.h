@@ -1,0 +1,65 @@
+// A run: what the streams of one iterator share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/base/wire.h"
+#include "penstock/engine/cache_store.h"
+#include "penstock/engine/executor.h"
+#include "penstock/engine/memory_budget.h"
+#include "penstock/engine/row_source.h"
+#include "penstock/engine/stats.h"
+#include "penstock/io/file_system.h"
+#include "penstock/io/io_pool.h"
+
+namespace penstock::engine {
+
+// What the engine's iterators have in common. All of it thread-safe, and alive
+// until the last run has ended.
+struct Environment {
+  Executor* executor = nullptr;
+  io::FileSystem* files = nullptr;
+  io::IoPool* io_pool = nullptr;
+  MemoryBudget* memory = nullptr;
+  CacheStore* caches = nullptr;
+  // Rows that live in the trainer's process; null where there are none.
+  RowSources* sources = nullptr;
+  // Told what a person may want to know.
+  std::function<void(std::string_view)> warn;
+};
+
+// How one iterator runs its plan.
+struct RunOptions {
+  // Nothing may be computed before it is asked for: somebody would see it.
+  bool is_row_exact = false;
+  bool needs_lineage = false;
+  bool is_deterministic = true;
+  int64_t max_element_bytes = int64_t{2} << 30;
+};
+
+// The key of a node's randomness: given or drawn, and the epoch.
+struct RandomState {
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+};
+
+struct Run {
+  Environment environment;
+  RunOptions options;
+  std::deque<NodeStats> stats;      // by OpInfo::id
+  std::vector<RandomState> random;  // by OpInfo::id
+
+  // The key that node's random values and orders begin with. Where the user
+  // asked for the same in each iteration, without the epoch.
+  uint64_t RandomKey(int id, bool with_epoch) const;
+};
+
+}  // namespace penstock::engine

@@ -1,0 +1,162 @@
+#include "penstock/engine/stream.h"
+
+#include <algorithm>
+
+#include "penstock/base/clock.h"
+#include "penstock/base/status.h"
+
+namespace penstock::engine {
+namespace {
+
+// Ticks spent in streams pulled from the one that runs on this thread.
+thread_local uint64_t inner_ticks = 0;
+
+// An estimate that costs little: strings and ragged rows are sampled.
+int64_t ApproximateBytes(const Chunk& chunk) {
+  constexpr int64_t kSample = 16;
+  int64_t bytes = 0;
+  for (const Column& column : chunk.columns) {
+    if (column.is_dense() && column.dtype() != DType::kString) {
+      bytes += column.NumBytes();
+    } else if (column.rows() <= kSample) {
+      bytes += column.NumBytes();
+    } else {
+      bytes += column.Slice(0, kSample).NumBytes() * column.rows() / kSample;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void StreamCounters::Flush(NodeStats& stats) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  stats.rows.fetch_add(rows, kRelaxed);
+  stats.chunks.fetch_add(chunks, kRelaxed);
+  stats.bytes.fetch_add(bytes, kRelaxed);
+  stats.errors.fetch_add(errors, kRelaxed);
+  stats.self_ticks.fetch_add(self_ticks, kRelaxed);
+  stats.blocked.fetch_add(blocked, kRelaxed);
+  *this = StreamCounters();
+}
+
+WorkTimer::WorkTimer(NodeStats& stats) : stats_(stats), start_(Ticks()) {}
+
+WorkTimer::~WorkTimer() {
+  const uint64_t elapsed = Ticks() - start_;
+  inner_ticks += elapsed;
+  stats_.self_ticks.fetch_add(elapsed, std::memory_order_relaxed);
+}
+
+Stream::~Stream() { counters_.Flush(*stats_); }
+
+absl::StatusOr<Pull> Stream::Next(const Request& request) {
+  while (skip_rows_ > 0) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        Pull pull,
+        Measured({std::min(skip_rows_, kMaxChunkRows), request.waker}));
+    if (!pull.has_rows()) return pull;
+    skip_rows_ -= pull.chunk.rows;
+  }
+  return Measured(request);
+}
+
+absl::StatusOr<Pull> Stream::Measured(const Request& request) {
+  const uint64_t outer_ticks = std::exchange(inner_ticks, 0);
+  const uint64_t start = Ticks();
+  absl::StatusOr<Pull> pull =
+      DoNext({std::min(request.max_rows, row_limit_), request.waker});
+  const uint64_t elapsed = Ticks() - start;
+  counters_.self_ticks += elapsed - std::min(elapsed, inner_ticks);
+  inner_ticks = outer_ticks + elapsed;
+  if (!pull.ok()) return pull;
+
+  if (pull->has_rows()) {
+    const Chunk& chunk = pull->chunk;
+    const int64_t bytes = ApproximateBytes(chunk);
+    counters_.rows += chunk.rows;
+    counters_.bytes += bytes;
+    counters_.errors += chunk.errors.size();
+    ++counters_.chunks;
+    const int64_t fitting =
+        std::max<int64_t>(1, kMaxChunkBytes / (bytes / chunk.rows + 1));
+    row_limit_ = std::min({fitting, row_limit_ * 2, kMaxChunkRows});
+  } else if (pull->is_blocked()) {
+    ++counters_.blocked;
+  }
+  if (++counters_.pulls >= 64 || pull->is_end()) counters_.Flush(*stats_);
+  return pull;
+}
+
+void Stream::Save(WireWriter& writer) const {
+  writer.Varint(skip_rows_);
+  DoSave(writer);
+}
+
+absl::Status Stream::Restore(WireReader& reader) {
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t skip, reader.Varint());
+  skip_rows_ = static_cast<int64_t>(skip);
+  return DoRestore(reader);
+}
+
+void Input::Close() {
+  stream_.reset();
+  chunk_ = Chunk();
+  begin_ = 0;
+}
+
+absl::StatusOr<Pull::Kind> Input::Fill(const Request& request) {
+  if (rows_held() > 0) return Pull::Kind::kRows;
+  WireWriter writer;
+  stream_->Save(writer);
+  PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
+  if (pull.has_rows()) {
+    position_ = writer.Take();
+    chunk_ = std::move(pull.chunk);
+    begin_ = 0;
+  }
+  return pull.kind;
+}
+
+Chunk Input::Take(int64_t rows) {
+  Chunk taken = Slice(chunk_, begin_, rows);
+  Consume(rows);
+  return taken;
+}
+
+void Input::Consume(int64_t rows) {
+  begin_ += rows;
+  if (begin_ == chunk_.rows) {
+    chunk_ = Chunk();
+    begin_ = 0;
+  }
+}
+
+void SavePosition(WireWriter& writer, std::string_view state, int64_t rows) {
+  writer.Varint(rows);
+  writer.Bytes(state);
+}
+
+void Input::Save(WireWriter& writer) const {
+  if (rows_held() > 0) {
+    SavePosition(writer, position_, begin_);
+    return;
+  }
+  WireWriter state;
+  stream_->Save(state);
+  SavePosition(writer, state.bytes(), 0);
+}
+
+absl::Status Input::Restore(WireReader& reader) {
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
+  PENSTOCK_ASSIGN_OR_RETURN(const std::string_view state, reader.Bytes());
+  WireReader state_reader(state);
+  PENSTOCK_RETURN_IF_ERROR(stream_->Restore(state_reader));
+  if (!state_reader.is_at_end()) {
+    return absl::DataLossError("a saved position has bytes left over");
+  }
+  stream_->SkipRows(static_cast<int64_t>(rows));
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::engine

@@ -1,0 +1,110 @@
+#include "penstock/functions/rows.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/functions/broadcast.h"
+#include "penstock/functions/promote.h"
+
+namespace penstock::functions {
+
+void AddPins(Pins& pins, const Pins& more) {
+  for (const Owner& owner : more) {
+    if (std::find(pins.begin(), pins.end(), owner) == pins.end()) {
+      pins.push_back(owner);
+    }
+  }
+}
+
+Pins StringPins(absl::Span<const Arg> args) {
+  Pins pins;
+  for (const Arg& arg : args) {
+    if (arg.column->dtype() == DType::kString) {
+      AddPins(pins, arg.column->pins());
+    }
+  }
+  return pins;
+}
+
+void ReportRow(EvalContext& context, int64_t row, absl::Status status) {
+  if (context.errors == nullptr) return;
+  context.errors->push_back({row, std::move(status)});
+}
+
+absl::Status CheckElementSize(absl::Span<const int64_t> shape, DType dtype) {
+  int64_t bytes = static_cast<int64_t>(ItemSize(dtype));
+  bool is_too_large = false;
+  bool is_empty = false;
+  for (int64_t dim : shape) {
+    if (dim < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "negative dimensions are not allowed; got ", ToString(shape)));
+    }
+    is_empty = is_empty || dim == 0;
+    is_too_large = is_too_large || __builtin_mul_overflow(bytes, dim, &bytes) ||
+                   bytes > kMaxElementBytes;
+  }
+  if (!is_too_large || is_empty) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("an element may take 2 GiB; got ", Text(Name(dtype)),
+                   " of shape ", ToString(shape)));
+}
+
+absl::StatusOr<int> RankFrom(const Arg& shape, int64_t rows) {
+  const Column& column = *shape.column;
+  int64_t rank = column.is_dense() ? NumItems(column.shape()) : 0;
+  for (int64_t row = 0; row < rows && !column.is_dense(); ++row) {
+    const int64_t own = column.RowItems(RowIndex(shape, row));
+    if (row > 0 && own != rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rows must have one rank; got shapes of ", rank,
+                       " and of ", own, " dimensions"));
+    }
+    rank = own;
+  }
+  if (rank <= kMaxRank) return static_cast<int>(rank);
+  return absl::InvalidArgumentError(
+      absl::StrCat("a value may have ", kMaxRank, " dimensions; got ", rank));
+}
+
+RowsWriter::RowsWriter(DType dtype, int rank, int64_t rows)
+    : dtype_(dtype),
+      rank_(rank),
+      rows_(rows),
+      item_size_(ItemSize(dtype)),
+      dims_buffer_(Buffer::Allocate(rows * rank * sizeof(int64_t))),
+      dims_(dims_buffer_.MutableAs<int64_t>()),
+      pointers_buffer_(Buffer::Allocate(rows * sizeof(void*))),
+      pointers_(pointers_buffer_.MutableAs<std::byte*>()) {}
+
+void RowsWriter::Allocate() {
+  // Offsets first; they become pointers once there is memory to point into.
+  size_t total = 0;
+  for (int64_t row = 0; row < rows_; ++row) {
+    int64_t items = 1;
+    for (int i = 0; i < rank_; ++i) {
+      const int64_t dim = dims_[row * rank_ + i];
+      items *= dim;
+      is_uniform_ = is_uniform_ && dim == dims_[i];
+    }
+    pointers_[row] = reinterpret_cast<std::byte*>(total);
+    total += items * item_size_;
+  }
+  values_ = Buffer::Allocate(total);
+  std::byte* base = values_.MutableAs<std::byte>();
+  for (int64_t row = 0; row < rows_; ++row) {
+    pointers_[row] = base + reinterpret_cast<size_t>(pointers_[row]);
+  }
+}
+
+Column RowsWriter::Finish(Pins pins) && {
+  if (is_uniform_ && rows_ > 0) {
+    return Column::Dense(dtype_, Shape(dims_, dims_ + rank_), rows_,
+                         std::move(values_), std::move(pins));
+  }
+  pins.push_back(values_.owner());
+  return Column::Ragged(dtype_, rank_, rows_, std::move(pointers_buffer_),
+                        std::move(dims_buffer_), std::move(pins));
+}
+
+}  // namespace penstock::functions

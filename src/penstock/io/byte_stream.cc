@@ -1,0 +1,42 @@
+#include "penstock/io/byte_stream.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+#include "penstock/io/inflate_stream.h"
+#include "penstock/io/plain_stream.h"
+
+namespace penstock::io {
+
+absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(
+    FileSystem& files, std::string_view path_view, Compression compression,
+    int64_t start_offset, const ByteStreamOptions& options) {
+  std::string path(path_view);
+  if (options.io_pool == nullptr) {
+    return absl::InvalidArgumentError("io_pool must be set; got none");
+  }
+  std::shared_ptr<BlockPool> pool = options.block_pool;
+  if (pool == nullptr) {
+    pool = std::make_shared<BlockPool>(std::max<size_t>(1, options.block_bytes),
+                                       options.read_ahead + 2);
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<File> file, files.Open(path));
+  if (compression != Compression::kNone) {
+    std::unique_ptr<ByteStream> plain =
+        MakePlainStream(std::move(file), path, 0, pool, options);
+    return MakeInflateStream(std::move(plain), compression, std::move(path),
+                             start_offset, std::move(pool));
+  }
+  if (start_offset < 0 || start_offset > file->size()) {
+    return absl::OutOfRangeError(absl::StrCat("expected at least ",
+                                              start_offset, " bytes; found ",
+                                              file->size(), ": ", path));
+  }
+  return MakePlainStream(std::move(file), std::move(path), start_offset,
+                         std::move(pool), options);
+}
+
+}  // namespace penstock::io

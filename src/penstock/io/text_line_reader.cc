@@ -1,0 +1,131 @@
+#include "penstock/io/text_line_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+#include "penstock/io/record_window.h"
+
+namespace penstock::io {
+namespace {
+
+std::string_view WithoutReturn(std::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+class TextLineReader final : public RecordReader {
+ public:
+  TextLineReader(std::unique_ptr<ByteStream> stream, std::string path,
+                 const RecordReaderOptions& options)
+      : max_record_bytes_(options.max_record_bytes),
+        window_(std::move(stream), std::move(path), options.start) {}
+
+  ReadState Next(size_t max_records, std::function<void()> wake,
+                 RecordBatch& batch) override {
+    batch.Clear();
+    max_records = std::max<size_t>(1, max_records);
+    if (Scan(max_records, batch)) return ReadState::kReady;
+    // From here on no fetched byte is a newline.
+    for (;;) {
+      if (window_.position().is_end) return ReadState::kEnd;
+      if (window_.num_bytes() > max_record_bytes_) return TooLong(batch);
+      const size_t num_before = window_.num_bytes();
+      absl::Status error;
+      const ReadState state = window_.Fetch(wake, error);
+      if (state == ReadState::kWait) return state;
+      if (state == ReadState::kEnd) {
+        if (!error.ok()) return window_.Fail(std::move(error), batch);
+        if (num_before == 0) {
+          window_.Finish();
+          return ReadState::kEnd;
+        }
+        TakeFirst(num_before, num_before, batch);
+        return ReadState::kReady;
+      }
+      const size_t newline = window_.last().find('\n');
+      if (newline == std::string_view::npos) continue;
+      if (num_before + newline > max_record_bytes_) return TooLong(batch);
+      if (num_before > 0) {
+        TakeFirst(num_before + newline, num_before + newline + 1, batch);
+        return ReadState::kReady;
+      }
+      Scan(max_records, batch);
+      return ReadState::kReady;
+    }
+  }
+
+  RecordPosition position() const override { return window_.position(); }
+
+ private:
+  // Takes the lines that end in the window's front. Returns whether there were
+  // any, or an error.
+  bool Scan(size_t max_records, RecordBatch& batch) {
+    std::vector<std::string_view>& records = batch.records;
+    records.reserve(std::min(max_records, records_hint_));
+    const std::string_view front = window_.front();
+    const char* p = front.data();
+    size_t num_left = front.size();
+    bool is_too_long = false;
+    while (records.size() < max_records && num_left > 0) {
+      const auto* newline =
+          static_cast<const char*>(std::memchr(p, '\n', num_left));
+      if (newline == nullptr) break;
+      const auto length = static_cast<size_t>(newline - p);
+      if (length > max_record_bytes_) {
+        is_too_long = true;
+        break;
+      }
+      records.push_back(WithoutReturn({p, length}));
+      p = newline + 1;
+      num_left -= length + 1;
+    }
+    if (!records.empty()) {
+      records_hint_ = records.size();
+      batch.blocks.push_back(window_.front_block());
+      window_.Consume(front.size() - num_left,
+                      static_cast<int64_t>(records.size()));
+    }
+    if (is_too_long) TooLong(batch);
+    return is_too_long || !records.empty();
+  }
+
+  // Takes one line of `length` bytes that crosses an edge, with its newline.
+  void TakeFirst(size_t length, size_t length_with_newline,
+                 RecordBatch& batch) {
+    window_.GrowFront(length_with_newline);
+    batch.records.push_back(WithoutReturn(window_.front().substr(0, length)));
+    batch.blocks.push_back(window_.front_block());
+    window_.Consume(length_with_newline, 1);
+  }
+
+  ReadState TooLong(RecordBatch& batch) {
+    const RecordPosition& position = window_.position();
+    return window_.Fail(
+        absl::ResourceExhaustedError(absl::StrCat(
+            "expected a line of at most ", max_record_bytes_,
+            " bytes; found a longer one: line ", position.ordinal, " at byte ",
+            position.byte_offset, " of ", window_.path())),
+        batch);
+  }
+
+  const size_t max_record_bytes_;
+  RecordWindow window_;
+  size_t records_hint_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RecordReader>> OpenTextLineReader(
+    FileSystem& files, std::string_view path,
+    const RecordReaderOptions& options) {
+  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
+                            OpenRecordStream(files, path, options));
+  return std::make_unique<TextLineReader>(std::move(stream), std::string(path),
+                                          options);
+}
+
+}  // namespace penstock::io

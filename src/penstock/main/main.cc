@@ -1,0 +1,145 @@
+// The `penstock` command: the only place that wires real clocks, files and
+// sockets together.
+#include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/debugging/failure_signal_handler.h"
+#include "absl/debugging/symbolize.h"
+#include "absl/strings/numbers.h"
+#include "penstock/main/functions_python.h"
+#include "penstock/session/serve.h"
+#include "penstock/session/version.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kHelp[] =
+    R"(penstock: input pipelines for machine learning
+
+  penstock run FILE:NAME [--seconds N]   drain a pipeline, show what it did
+  penstock functions --python            the native functions, as Python
+  penstock --version
+  penstock --help
+
+Example:
+  penstock run pipeline.py:ds --seconds 10
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.
+`penstock engine` is started by the Python package, not by hand.
+)";
+
+int Usage(const std::string& problem) {
+  std::cerr << "penstock: " << problem << "\nTry `penstock --help`.\n";
+  return 2;
+}
+
+// The trainer decides when the engine ends: Ctrl-C and SIGTERM to the group
+// are for it, so that it can still save its state.
+void LeaveSignalsToTheTrainer() {
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+// Where memory runs out, the engine should go before the trainer does: it can
+// be started again.
+void OfferItselfToTheOomKiller() {
+  std::ofstream("/proc/self/oom_score_adj") << 500;
+}
+
+// Chunks of some hundred kilobytes come and go; pages that were touched once
+// stay.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 64 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
+}
+
+int RunEngine(const std::vector<std::string>& args) {
+  int control = -1;
+  int service = -1;
+  for (size_t i = 0; i + 1 < args.size(); i += 2) {
+    int fd;
+    if (!absl::SimpleAtoi(args[i + 1], &fd) || fd < 0) {
+      return Usage("expected a descriptor after " + args[i]);
+    }
+    if (args[i] == "--control-fd") control = fd;
+    if (args[i] == "--service-fd") service = fd;
+  }
+  if (control < 0 || service < 0) {
+    return Usage("engine needs --control-fd and --service-fd");
+  }
+  LeaveSignalsToTheTrainer();
+  OfferItselfToTheOomKiller();
+  KeepFreedMemory();
+  const absl::Status status = session::Serve(session::Descriptor(control),
+                                             session::Descriptor(service));
+  if (status.ok()) return 0;
+  std::cerr << "penstock engine: " << status.message() << "\n";
+  return 1;
+}
+
+// Pipelines are Python: the interpreter beside the binary, else python3.
+int RunPython(const std::vector<std::string>& args) {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+  std::string interpreter = "python3";
+  if (const char* given = getenv("PENSTOCK_PYTHON")) {
+    interpreter = given;
+  } else if (size > 0) {
+    path[size] = '\0';
+    std::string beside(path);
+    beside = beside.substr(0, beside.rfind('/') + 1) + "python3";
+    if (access(beside.c_str(), X_OK) == 0) interpreter = beside;
+  }
+  std::vector<std::string> words = {interpreter, "-m", "penstock.run"};
+  words.insert(words.end(), args.begin(), args.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  std::cerr << "penstock: cannot start " << interpreter << ": "
+            << std::strerror(errno) << "\n";
+  return 1;
+}
+
+int Main(int argc, char** argv) {
+  absl::InitializeSymbolizer(argv[0]);
+  absl::InstallFailureSignalHandler({});
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (args.empty() || args[0] == "--help" || args[0] == "help") {
+    std::cout << kHelp;
+    return 0;
+  }
+  const std::vector<std::string> rest(args.begin() + 1, args.end());
+  if (args[0] == "--version") {
+    std::cout << "penstock " << session::kVersion << "\n";
+    return 0;
+  }
+  if (args[0] == "engine") return RunEngine(rest);
+  if (args[0] == "run") return RunPython(rest);
+  if (args[0] == "functions") {
+    if (rest != std::vector<std::string>{"--python"}) {
+      return Usage("expected `penstock functions --python`");
+    }
+    std::cout << FunctionsAsPython();
+    return 0;
+  }
+  return Usage("expected run, functions, --version or --help; got " + args[0]);
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) { return penstock::Main(argc, argv); }

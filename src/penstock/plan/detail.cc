@@ -1,0 +1,290 @@
+// Operators' names and parameters in a few words.
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "penstock/plan/convert.h"
+#include "penstock/plan/expect.h"
+#include "penstock/plan/print.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr size_t kMaxText = 40;
+constexpr int kMaxItems = 3;
+
+// Comma-separated parameters; what is unset or false is left out.
+class Words final {
+ public:
+  Words& Add(std::string word) {
+    if (!word.empty()) words_.push_back(std::move(word));
+    return *this;
+  }
+  Words& Set(absl::string_view name, const std::string& value) {
+    return Add(absl::StrCat(name, "=", value));
+  }
+  Words& Flag(absl::string_view name, bool is_set) {
+    return Add(is_set ? std::string(name) : "");
+  }
+  std::string Join() const { return absl::StrJoin(words_, ", "); }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+std::string Quoted(const std::string& text) {
+  const bool is_long = text.size() > kMaxText;
+  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kMaxText)),
+                      is_long ? "…'" : "'");
+}
+
+std::string TextOf(const Tensor& tensor) {
+  absl::StatusOr<Column> column = FromProto(tensor);
+  if (!column.ok()) return "?";
+  if (column->dtype() == penstock::DType::kString) {
+    if (column->rank() == 0) return Quoted(tensor.strings(0));
+    std::vector<std::string> items;
+    for (int i = 0; i < std::min(tensor.strings_size(), kMaxItems); ++i) {
+      items.push_back(Quoted(tensor.strings(i)));
+    }
+    if (tensor.strings_size() > kMaxItems) {
+      items.push_back(absl::StrCat("… ", tensor.strings_size(), " in all"));
+    }
+    return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+  }
+  if (column->rank() == 0 &&
+      (IsInteger(column->dtype()) || IsFloat(column->dtype()))) {
+    absl::StatusOr<Number> number = NumberOf(tensor);
+    if (!number.ok()) return "?";
+    return number->is_integer ? absl::StrCat(number->integer)
+                              : absl::StrCat(number->number);
+  }
+  penstock::TensorSpec spec;
+  spec.dtype = column->dtype();
+  spec.shape = penstock::PartialShape(column->shape());
+  return spec.ToString();
+}
+
+std::string TextOf(const Value& value) {
+  switch (value.kind_case()) {
+    case Value::kConstant:
+      return TextOf(value.constant());
+    case Value::kBound:
+      return absl::StrCat("bound[", value.bound(), "]");
+    case Value::KIND_NOT_SET:
+      return "?";
+  }
+  return "?";
+}
+
+std::string NameOf(const Function& function) {
+  return function.name().empty() ? "<function>" : function.name();
+}
+
+template <typename Op>
+std::string ParallelismOf(const Op& op) {
+  return op.has_parallelism() ? absl::StrCat("parallelism=", op.parallelism())
+                              : "";
+}
+
+template <typename Op>
+std::string OrderOf(const Op& op) {
+  return op.has_deterministic() && !op.deterministic() ? "any order" : "";
+}
+
+template <typename Op>
+std::string SeedOf(const Op& op) {
+  return op.has_seed() ? absl::StrCat("seed=", op.seed()) : "";
+}
+
+template <typename Op>
+std::string CountOf(const Op& op) {
+  return op.has_count() ? absl::StrCat("count=", TextOf(op.count())) : "";
+}
+
+std::string OptionsText(const Options& options) {
+  Words words;
+  if (options.has_deterministic()) {
+    words.Set("deterministic", options.deterministic() ? "True" : "False");
+  }
+  if (options.has_run_ahead()) {
+    words.Set("run_ahead", absl::StrCat(options.run_ahead()));
+  }
+  if (options.has_cpu_budget()) {
+    words.Set("cpu_budget", absl::StrCat(options.cpu_budget()));
+  }
+  if (options.has_memory_budget_bytes()) {
+    words.Set("memory_budget_bytes",
+              absl::StrCat(options.memory_budget_bytes()));
+  }
+  if (options.has_max_element_bytes()) {
+    words.Set("max_element_bytes", absl::StrCat(options.max_element_bytes()));
+  }
+  if (options.has_name()) words.Set("name", Quoted(options.name()));
+  return words.Join();
+}
+
+}  // namespace
+
+std::string OpName(const Node& node) {
+  switch (node.op_case()) {
+    case Node::kRows:
+      return "rows";
+    case Node::kValues:
+      return node.values().slices() ? "from_tensor_slices" : "from_tensors";
+    case Node::kGenerator:
+      return "from_generator";
+    case Node::kReadFiles:
+      switch (node.read_files().format_case()) {
+        case ReadFiles::kText:
+          return "TextLineDataset";
+        case ReadFiles::kTfRecord:
+          return "TFRecordDataset";
+        case ReadFiles::kFixedLength:
+          return "FixedLengthRecordDataset";
+        case ReadFiles::FORMAT_NOT_SET:
+          return "read_files";
+      }
+      return "read_files";
+    case Node::OP_NOT_SET:
+      return "nothing";
+    default:
+      // The field's name is the method's.
+      return Node::descriptor()->FindFieldByNumber(node.op_case())->name();
+  }
+}
+
+std::string Detail(const Node& node) {
+  Words words;
+  switch (node.op_case()) {
+    case Node::kRange: {
+      const Range& op = node.range();
+      const std::string start = TextOf(op.start());
+      const std::string step = TextOf(op.step());
+      if (start != "0" || step != "1") words.Add(start);
+      words.Add(TextOf(op.stop()));
+      if (step != "1") words.Add(step);
+      if (op.dtype() != INT64 && IsDType(op.dtype())) {
+        penstock::TensorSpec spec;
+        spec.dtype = static_cast<penstock::DType>(op.dtype());
+        words.Set("dtype", std::string(Name(spec.dtype)));
+      }
+      return words.Join();
+    }
+    case Node::kCounter:
+      return words.Add(TextOf(node.counter().start()))
+          .Add(TextOf(node.counter().step()))
+          .Join();
+    case Node::kRandom:
+      return words.Add(SeedOf(node.random()))
+          .Flag("rerandomize_each_iteration",
+                node.random().rerandomize_each_iteration())
+          .Join();
+    case Node::kListFiles:
+      return words.Add(TextOf(node.list_files().patterns()))
+          .Flag("shuffle", node.list_files().shuffle())
+          .Add(SeedOf(node.list_files()))
+          .Join();
+    case Node::kReadFiles:
+      words.Add(TextOf(node.read_files().files()));
+      if (node.read_files().compression() != ReadFiles::NONE) {
+        words.Add(ReadFiles::Compression_Name(node.read_files().compression()));
+      }
+      if (node.read_files().has_fixed_length()) {
+        words.Set("record_bytes",
+                  TextOf(node.read_files().fixed_length().record_bytes()));
+      }
+      return words.Join();
+    case Node::kMap:
+      return words.Add(NameOf(node.map().function()))
+          .Add(ParallelismOf(node.map()))
+          .Add(OrderOf(node.map()))
+          .Join();
+    case Node::kFilter:
+      return NameOf(node.filter().predicate());
+    case Node::kTakeWhile:
+      return NameOf(node.take_while().predicate());
+    case Node::kFlatMap:
+      return NameOf(node.flat_map().function());
+    case Node::kInterleave:
+      return words.Add(NameOf(node.interleave().function()))
+          .Set("cycle_length", absl::StrCat(node.interleave().cycle_length()))
+          .Set("block_length", absl::StrCat(node.interleave().block_length()))
+          .Add(ParallelismOf(node.interleave()))
+          .Add(OrderOf(node.interleave()))
+          .Join();
+    case Node::kBatch:
+      return words.Set("size", TextOf(node.batch().size()))
+          .Flag("drop_remainder", node.batch().drop_remainder())
+          .Add(ParallelismOf(node.batch()))
+          .Add(OrderOf(node.batch()))
+          .Join();
+    case Node::kPaddedBatch:
+      return words.Set("size", TextOf(node.padded_batch().size()))
+          .Flag("drop_remainder", node.padded_batch().drop_remainder())
+          .Join();
+    case Node::kRebatch: {
+      const auto& sizes = node.rebatch().sizes();
+      std::vector<std::string> items;
+      for (int i = 0; i < std::min(sizes.size(), kMaxItems); ++i) {
+        items.push_back(absl::StrCat(sizes[i]));
+      }
+      if (sizes.size() > kMaxItems) {
+        items.push_back(absl::StrCat("… ", sizes.size(), " in all"));
+      }
+      return words
+          .Set("sizes", absl::StrCat("[", absl::StrJoin(items, ", "), "]"))
+          .Flag("drop_remainder", node.rebatch().drop_remainder())
+          .Join();
+    }
+    case Node::kShuffle:
+      return words
+          .Add(node.shuffle().has_window() ? TextOf(node.shuffle().window())
+                                           : "the whole input")
+          .Add(SeedOf(node.shuffle()))
+          .Flag("reshuffle_each_iteration",
+                node.shuffle().reshuffle_each_iteration())
+          .Join();
+    case Node::kRepeat:
+      return CountOf(node.repeat());
+    case Node::kTake:
+      return CountOf(node.take());
+    case Node::kSkip:
+      return CountOf(node.skip());
+    case Node::kShard:
+      return words.Set("num_shards", TextOf(node.shard().num_shards()))
+          .Set("index", TextOf(node.shard().index()))
+          .Join();
+    case Node::kEnumerate: {
+      const std::string start = TextOf(node.enumerate().start());
+      return start == "0" ? "" : absl::StrCat("start=", start);
+    }
+    case Node::kPrefetch:
+      return node.prefetch().has_buffer_size()
+                 ? absl::StrCat(node.prefetch().buffer_size())
+                 : "";
+    case Node::kScan:
+      return NameOf(node.scan().function());
+    case Node::kReduce:
+      return NameOf(node.reduce().function());
+    case Node::kIgnoreErrors:
+      return words.Flag("log_warning", node.ignore_errors().log_warning())
+          .Join();
+    case Node::kWithOptions:
+      return OptionsText(node.with_options().options());
+    case Node::kRows:
+    case Node::kValues:
+    case Node::kGenerator:
+    case Node::kZip:
+    case Node::kConcatenate:
+    case Node::kUnbatch:
+    case Node::kCache:
+    case Node::OP_NOT_SET:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,199 @@
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+#include "penstock/plan/convert.h"
+#include "penstock/plan/expect.h"
+#include "penstock/plan/infer.h"
+
+namespace penstock::plan::infer {
+namespace {
+
+using Leaves = std::vector<penstock::TensorSpec>;
+
+constexpr int64_t kMaxInterleave = int64_t{1} << 20;
+
+absl::Status CheckParallelism(bool is_set, int64_t parallelism) {
+  return is_set ? AtLeast("num_parallel_calls", parallelism, 1)
+                : absl::OkStatus();
+}
+
+// What a function of tensors returns for `arguments`.
+Result Call(const Function& function, absl::string_view what,
+            const Leaves& arguments, const Place& place) {
+  if (function.has_dataset()) {
+    return TypeError(
+        absl::StrCat(what,
+                     " must return tensors; got a Dataset (use flat_map or "
+                     "interleave to read it)"));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(functions::Program program,
+                            MakeProgram(function, arguments, place.bound));
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec structure,
+                            FromProto(function.output()));
+  const size_t leaves = structure.Flatten().size();
+  if (leaves != program.output_specs().size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " must have one output per component of what it ", "returns, ",
+        leaves, "; got ", program.output_specs().size()));
+  }
+  return structure.WithLeaves(program.output_specs());
+}
+
+// A predicate's element passes through.
+Result Keep(const Function& predicate, absl::string_view what,
+            const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(
+      penstock::ElementSpec returned,
+      Call(predicate, what, place.inputs[0].Flatten(), place));
+  const bool is_scalar_bool =
+      returned.kind == penstock::ElementSpec::Kind::kTensor &&
+      returned.tensor.dtype == penstock::DType::kBool &&
+      returned.tensor.shape.Accepts(Shape{});
+  if (is_scalar_bool) return place.inputs[0];
+  return TypeError(absl::StrCat(what, " must return a scalar bool; got ",
+                                returned.ToString()));
+}
+
+// Whether what the function computes may be bound to its dataset's values.
+absl::Status CheckBinding(absl::Span<const penstock::TensorSpec> outputs,
+                          const Plan& dataset) {
+  if (outputs.size() < static_cast<size_t>(dataset.bound_size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the function must give its dataset ", dataset.bound_size(),
+        " bound values; got ", outputs.size()));
+  }
+  for (int i = 0; i < dataset.bound_size(); ++i) {
+    PENSTOCK_ASSIGN_OR_RETURN(penstock::TensorSpec wanted,
+                              FromProto(dataset.bound(i)));
+    if (wanted.dtype == outputs[i].dtype &&
+        wanted.shape.Accepts(outputs[i].shape)) {
+      continue;
+    }
+    return TypeError(absl::StrCat("bound value ", i, " must be ",
+                                  wanted.ToString(), "; got ",
+                                  outputs[i].ToString()));
+  }
+  return absl::OkStatus();
+}
+
+// The elements of the dataset that a function returns.
+Result CallForDataset(const Function& function, absl::string_view what,
+                      const Place& place) {
+  const Leaves arguments = place.inputs[0].Flatten();
+  if (!function.has_dataset()) {
+    PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec returned,
+                              Call(function, what, arguments, place));
+    return TypeError(absl::StrCat(what, " must return a Dataset; got ",
+                                  returned.ToString()));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(functions::Program program,
+                            MakeProgram(function, arguments, place.bound));
+  PENSTOCK_RETURN_IF_ERROR(
+      CheckBinding(program.output_specs(), function.dataset()));
+  return InferPlan(function.dataset(), place.depth + 1);
+}
+
+Result InitialState(const Rows& rows, const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec state, Of(rows, place));
+  if (rows.rows() == 1) return state;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the initial state must have exactly one row; got ", rows.rows()));
+}
+
+// Widens `state` by the shapes of `next`; false if there was nothing to widen.
+bool Widen(penstock::ElementSpec& state, const penstock::ElementSpec& next) {
+  Leaves leaves = state.Flatten();
+  const Leaves others = next.Flatten();
+  bool is_wider = false;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    penstock::PartialShape relaxed = Relax(leaves[i].shape, others[i].shape);
+    is_wider |= relaxed != leaves[i].shape;
+    leaves[i].shape = std::move(relaxed);
+  }
+  state = state.WithLeaves(leaves);
+  return is_wider;
+}
+
+// What `function`, called with (state, element), returns once the state's
+// shapes have become wide enough for all calls. `state_of` picks the new state
+// out of what is returned. Ends: each round loses a dimension or a rank.
+template <typename StateOf>
+absl::StatusOr<std::pair<penstock::ElementSpec, penstock::ElementSpec>> Fold(
+    const Rows& initial_state, const Function& function, absl::string_view what,
+    const Place& place, StateOf state_of) {
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec state,
+                            InitialState(initial_state, place));
+  const Leaves element = place.inputs[0].Flatten();
+  for (;;) {
+    Leaves arguments = state.Flatten();
+    arguments.insert(arguments.end(), element.begin(), element.end());
+    PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec returned,
+                              Call(function, what, arguments, place));
+    PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec next, state_of(returned));
+    PENSTOCK_RETURN_IF_ERROR(
+        SameTypes(absl::StrCat("the new state of ", what), state, next));
+    if (!Widen(state, next)) return std::pair(state, returned);
+  }
+}
+
+}  // namespace
+
+Result Of(const Map& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(
+      CheckParallelism(op.has_parallelism(), op.parallelism()));
+  return Call(op.function(), "the function of map", place.inputs[0].Flatten(),
+              place);
+}
+
+Result Of(const Filter& op, const Place& place) {
+  return Keep(op.predicate(), "the predicate of filter", place);
+}
+
+Result Of(const TakeWhile& op, const Place& place) {
+  return Keep(op.predicate(), "the predicate of take_while", place);
+}
+
+Result Of(const FlatMap& op, const Place& place) {
+  return CallForDataset(op.function(), "the function of flat_map", place);
+}
+
+Result Of(const Interleave& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(
+      InRange("cycle_length", op.cycle_length(), 1, kMaxInterleave));
+  PENSTOCK_RETURN_IF_ERROR(
+      InRange("block_length", op.block_length(), 1, kMaxInterleave));
+  PENSTOCK_RETURN_IF_ERROR(
+      CheckParallelism(op.has_parallelism(), op.parallelism()));
+  return CallForDataset(op.function(), "the function of interleave", place);
+}
+
+Result Of(const Scan& op, const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(
+      auto folded,
+      Fold(op.initial_state(), op.function(), "the function of scan", place,
+           [](const penstock::ElementSpec& returned) -> Result {
+             if (returned.kind == penstock::ElementSpec::Kind::kTuple &&
+                 returned.children.size() == 2) {
+               return returned.children[0];
+             }
+             return TypeError(
+                 absl::StrCat("the function of scan must return a tuple of the "
+                              "new state and the output; got ",
+                              returned.ToString()));
+           }));
+  return folded.second.children[1];
+}
+
+Result Of(const Reduce& op, const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(
+      auto folded,
+      Fold(op.initial_state(), op.function(), "the function of reduce", place,
+           [](const penstock::ElementSpec& returned) -> Result {
+             return returned;
+           }));
+  return folded.first;
+}
+
+}  // namespace penstock::plan::infer

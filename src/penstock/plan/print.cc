@@ -1,0 +1,141 @@
+#include "penstock/plan/print.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "penstock/plan/cardinality.h"
+#include "penstock/plan/convert.h"
+
+namespace penstock::plan {
+namespace {
+
+// Deeper inputs are not indented further: a chain of thousands stays readable.
+constexpr size_t kMaxIndent = 30;
+constexpr size_t kMaxColumn = 60;
+constexpr int kMaxDepth = 16;
+
+using Line = std::array<std::string, 4>;
+
+std::string Shortened(std::string text) {
+  if (text.size() <= kMaxColumn) return text;
+  size_t end = kMaxColumn - 3;
+  // Not in the middle of a character.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  return absl::StrCat(absl::string_view(text).substr(0, end), "…");
+}
+
+std::string PlaceOf(const Location& made_at) {
+  if (made_at.file().empty()) return "";
+  return absl::StrCat(made_at.file(), ":", made_at.line());
+}
+
+const Plan* DatasetOf(const Node& node) {
+  if (node.has_flat_map() && node.flat_map().function().has_dataset()) {
+    return &node.flat_map().function().dataset();
+  }
+  if (node.has_interleave() && node.interleave().function().has_dataset()) {
+    return &node.interleave().function().dataset();
+  }
+  return nullptr;
+}
+
+Line LineOf(const Plan& plan, int number, size_t indent, const std::string& in,
+            bool is_repeated) {
+  const Node& node = plan.nodes(number);
+  const std::string name =
+      absl::StrCat(std::string(2 * indent, ' '), in, NodeName(plan, number));
+  if (is_repeated) return {absl::StrCat(name, " (above)"), "", "", ""};
+  const std::string detail = Detail(node);
+  absl::StatusOr<penstock::ElementSpec> spec = FromProto(node.output());
+  return {detail.empty() ? name : absl::StrCat(name, "(", detail, ")"),
+          absl::StrCat("-> ", spec.ok() ? Shortened(spec->ToString()) : "?"),
+          absl::StrCat("[", ToString(node.cardinality()), "]"),
+          PlaceOf(node.made_at())};
+}
+
+// Root first, depth first, without recursion over inputs: chains are long.
+void AddLines(const Plan& plan, size_t indent, const std::string& in, int depth,
+              std::vector<Line>& lines) {
+  if (plan.nodes().empty() || depth > kMaxDepth) return;
+  std::vector<bool> is_seen(plan.nodes_size(), false);
+  std::vector<std::pair<int, size_t>> todo = {{plan.nodes_size() - 1, indent}};
+  while (!todo.empty()) {
+    const auto [number, level] = todo.back();
+    todo.pop_back();
+    const bool is_repeated = is_seen[number];
+    lines.push_back(
+        LineOf(plan, number, std::min(level, kMaxIndent), in, is_repeated));
+    if (is_repeated) continue;
+    is_seen[number] = true;
+
+    const Node& node = plan.nodes(number);
+    if (const Plan* dataset = DatasetOf(node)) {
+      AddLines(*dataset, level + 2,
+               absl::StrCat(in, NodeName(plan, number), "/"), depth + 1, lines);
+    }
+    for (int i = node.inputs_size() - 1; i >= 0; --i) {
+      // A plan need not be valid to be shown.
+      if (node.inputs(i) >= static_cast<uint32_t>(number)) continue;
+      todo.emplace_back(static_cast<int>(node.inputs(i)), level + 1);
+    }
+  }
+}
+
+// Bytes are not columns on a screen: "…" and other characters take several.
+size_t Width(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](unsigned char c) { return (c & 0xc0) != 0x80; });
+}
+
+}  // namespace
+
+std::string NodeName(const Plan& plan, int node) {
+  return absl::StrCat(OpName(plan.nodes(node)), "_", node);
+}
+
+std::string Print(const Plan& plan) {
+  std::vector<Line> lines;
+  AddLines(plan, 0, "", 0, lines);
+  std::array<size_t, 4> widths = {};
+  for (const Line& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      widths[i] = std::max(widths[i], Width(line[i]));
+    }
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    std::string row;
+    for (size_t i = 0; i < line.size(); ++i) {
+      absl::StrAppend(&row, line[i],
+                      std::string(widths[i] - Width(line[i]) + 2, ' '));
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, row, "\n");
+  }
+  return text;
+}
+
+absl::Status WithLine(const absl::Status& status, absl::string_view line) {
+  if (status.ok()) return status;
+  absl::Status result(status.code(),
+                      absl::StrCat(status.message(), "\n", line));
+  status.ForEachPayload([&](absl::string_view key, const absl::Cord& payload) {
+    result.SetPayload(key, payload);
+  });
+  return result;
+}
+
+absl::Status Located(const absl::Status& status, const Plan& plan, int node) {
+  std::string line = absl::StrCat("  at node \"", NodeName(plan, node), "\"");
+  const std::string place = PlaceOf(plan.nodes(node).made_at());
+  if (!place.empty()) absl::StrAppend(&line, ", made at ", place);
+  return WithLine(status, line);
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,211 @@
+#include "penstock/session/frame_sender.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/status.h"
+#include "penstock/data/encode.h"
+
+namespace penstock::session {
+namespace {
+
+constexpr uint32_t kFrame = 1;
+constexpr uint32_t kEnd = 2;
+constexpr uint32_t kFailed = 3;
+
+constexpr uint32_t kDemand = 1;
+constexpr uint32_t kConsumed = 2;
+constexpr uint32_t kReleased = 3;
+
+struct ToTrainer {
+  uint32_t kind;
+  uint32_t segment;
+  uint64_t offset;
+  uint64_t bytes;
+  uint64_t rows;
+  uint64_t frame;
+  uint64_t state_offset;
+  uint64_t state_bytes;
+  uint64_t flags;
+};
+static_assert(sizeof(ToTrainer) == 64);
+
+struct ToEngine {
+  uint32_t kind;
+  uint32_t zero;
+  uint64_t value;
+};
+static_assert(sizeof(ToEngine) == 16);
+
+constexpr int64_t kSliceNanos = 2'000'000;
+
+}  // namespace
+
+FrameSender::FrameSender(engine::Executor* executor,
+                         std::unique_ptr<engine::Iterator> iterator,
+                         Descriptor socket, const FrameOptions& options)
+    : Task(executor),
+      options_(options),
+      socket_(std::move(socket)),
+      pipeline_(iterator->pipeline()),
+      run_(iterator->run()),
+      arena_(options.arena_bytes),
+      iterator_(std::move(iterator)) {}
+
+int64_t FrameSender::Credit() const {
+  if (!has_started_ || has_ended_ || is_closed_) return 0;
+  if (options_.is_row_exact) return std::min(demand_, options_.max_rows);
+  const bool may_run_ahead =
+      untaken_frames_ < 2 || (untaken_bytes_ < options_.run_ahead_bytes &&
+                              untaken_frames_ < options_.run_ahead_frames);
+  return may_run_ahead ? std::min(rows_per_frame_, options_.max_rows) : 0;
+}
+
+engine::Task::Next FrameSender::RunSlice() {
+  const int64_t start = SteadyClock().NowNanos();
+  while (true) {
+    int64_t credit;
+    {
+      MutexLock lock(&mutex_);
+      if (is_closed_) {
+        iterator_.reset();
+        waiting_.reset();
+        return Next::kWait;
+      }
+      credit = Credit();
+    }
+    if (credit == 0) return Next::kWait;
+    if (!waiting_.has_value()) {
+      std::string state = iterator_->Save();
+      absl::StatusOr<engine::Pull> pull =
+          iterator_->Next({credit, shared_from_this()});
+      if (!pull.ok()) {
+        Fail(pull.status());
+        return Next::kWait;
+      }
+      if (pull->is_blocked()) return Next::kWait;
+      if (pull->is_end()) {
+        absl::StatusOr<bool> sent = SendChunk(kEnd, Chunk(), state);
+        if (!sent.ok()) Fail(sent.status());
+        MutexLock lock(&mutex_);
+        has_ended_ = true;
+        return Next::kWait;
+      }
+      waiting_.emplace(std::move(pull->chunk), std::move(state));
+      rows_per_frame_ = std::min(rows_per_frame_ * 2, options_.max_rows);
+    }
+    absl::StatusOr<bool> sent =
+        SendChunk(kFrame, waiting_->first, waiting_->second);
+    if (!sent.ok()) {
+      Fail(sent.status());
+      return Next::kWait;
+    }
+    if (!*sent) return Next::kWait;  // until a frame is released
+    waiting_.reset();
+    if (SteadyClock().NowNanos() - start > kSliceNanos) return Next::kAgain;
+  }
+}
+
+absl::StatusOr<bool> FrameSender::SendChunk(uint32_t kind, const Chunk& chunk,
+                                            const std::string& state) {
+  const size_t chunk_bytes = EncodedSize(chunk);
+  const absl::StatusOr<Arena::Region> region =
+      arena_.Allocate(chunk_bytes + state.size());
+  if (!region.ok()) {
+    MutexLock lock(&mutex_);
+    if (frames_.empty()) return region.status();  // never fits
+    return false;
+  }
+  Encode(chunk, region->data);
+  std::memcpy(region->data + chunk_bytes, state.data(), state.size());
+  ToTrainer message = {};
+  message.kind = kind;
+  message.segment = region->segment;
+  message.offset = region->offset;
+  message.bytes = chunk_bytes;
+  message.rows = static_cast<uint64_t>(chunk.rows);
+  message.state_offset = region->offset + chunk_bytes;
+  message.state_bytes = state.size();
+  {
+    MutexLock lock(&mutex_);
+    message.frame = next_frame_++;
+    const auto bytes = static_cast<int64_t>(chunk_bytes);
+    frames_[message.frame] = Frame{*region, bytes};
+    untaken_bytes_ += bytes;
+    ++untaken_frames_;
+    demand_ -= std::min(demand_, chunk.rows);
+  }
+  const absl::Status sent =
+      SendAll(socket_.get(),
+              {reinterpret_cast<const char*>(&message), sizeof(message)});
+  if (absl::IsCancelled(sent)) {
+    Close();
+    return false;
+  }
+  PENSTOCK_RETURN_IF_ERROR(sent);
+  return true;
+}
+
+void FrameSender::Fail(const absl::Status& status) {
+  SendChunk(kFailed, ErrorChunk(status, {}), "").IgnoreError();
+  MutexLock lock(&mutex_);
+  has_ended_ = true;
+}
+
+absl::Status FrameSender::OnReadable() {
+  char bytes[4096];
+  PENSTOCK_ASSIGN_OR_RETURN(const size_t size,
+                            ReceiveSome(socket_.get(), bytes, sizeof(bytes)));
+  partial_.append(bytes, size);
+  size_t at = 0;
+  {
+    MutexLock lock(&mutex_);
+    for (; partial_.size() - at >= sizeof(ToEngine); at += sizeof(ToEngine)) {
+      ToEngine message;
+      std::memcpy(&message, partial_.data() + at, sizeof(message));
+      switch (message.kind) {
+        case kDemand:
+          has_started_ = true;
+          demand_ += static_cast<int64_t>(message.value);
+          break;
+        case kConsumed:
+          for (auto& [number, frame] : frames_) {
+            if (number > message.value) break;
+            if (std::exchange(frame.is_taken, true)) continue;
+            untaken_bytes_ -= frame.bytes;
+            --untaken_frames_;
+          }
+          break;
+        case kReleased: {
+          auto it = frames_.find(message.value);
+          if (it == frames_.end()) break;
+          if (!it->second.is_taken) {
+            untaken_bytes_ -= it->second.bytes;
+            --untaken_frames_;
+          }
+          arena_.Free(it->second.region);
+          frames_.erase(it);
+          break;
+        }
+        default:
+          return absl::InvalidArgumentError(
+              absl::StrCat("unknown message ", message.kind));
+      }
+    }
+  }
+  partial_.erase(0, at);
+  Wake();
+  return absl::OkStatus();
+}
+
+void FrameSender::Close() {
+  {
+    MutexLock lock(&mutex_);
+    is_closed_ = true;
+  }
+  Wake();
+}
+
+}  // namespace penstock::session

@@ -1,0 +1,94 @@
+// Runs an iterator and puts what it gives into frames that the trainer reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "penstock/base/mutex.h"
+#include "penstock/data/arena.h"
+#include "penstock/engine/executor.h"
+#include "penstock/engine/pipeline.h"
+#include "penstock/session/socket.h"
+
+namespace penstock::session {
+
+struct FrameOptions {
+  // Bytes of frames that were sent and not yet taken, beyond the first two
+  // frames: how far the engine runs ahead of the trainer.
+  int64_t run_ahead_bytes = int64_t{32} << 20;
+  int64_t run_ahead_frames = 16;
+  // Rows of one frame, at most.
+  int64_t max_rows = engine::kMaxChunkRows;
+  // Nothing is computed but rows that were asked for.
+  bool is_row_exact = false;
+  size_t arena_bytes = size_t{1} << 30;
+};
+
+// A task on the executor. It runs while there is credit: frames that the
+// trainer has taken give it back. Arrays that the trainer keeps never stop it;
+// only a full arena does. Thread-safe.
+class FrameSender final : public engine::Task {
+ public:
+  FrameSender(engine::Executor* executor,
+              std::unique_ptr<engine::Iterator> iterator, Descriptor socket,
+              const FrameOptions& options);
+
+  int fd() const { return socket_.get(); }
+  const std::shared_ptr<const engine::Pipeline>& pipeline() const {
+    return pipeline_;
+  }
+  const engine::Run& run() const { return *run_; }
+  Arena& arena() { return arena_; }
+
+  // Reads the trainer's messages. Cancelled when it closed its end.
+  absl::Status OnReadable() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the run; streams are freed on the executor.
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ protected:
+  Next RunSlice() override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Frame {
+    Arena::Region region;
+    int64_t bytes;
+    bool is_taken = false;
+  };
+
+  // Rows that may be computed now; 0: wait.
+  int64_t Credit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the frame was put on its way: false if memory must come first.
+  absl::StatusOr<bool> SendChunk(uint32_t kind, const Chunk& chunk,
+                                 const std::string& state)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const FrameOptions options_;
+  const Descriptor socket_;
+  const std::shared_ptr<const engine::Pipeline> pipeline_;
+  const std::shared_ptr<const engine::Run> run_;
+  Arena arena_;
+  // Touched by the task alone.
+  std::unique_ptr<engine::Iterator> iterator_;
+  int64_t rows_per_frame_ = 1;
+  // Computed, but there was no room for it.
+  std::optional<std::pair<Chunk, std::string>> waiting_;
+
+  Mutex mutex_;
+  int64_t demand_ ABSL_GUARDED_BY(mutex_) = 0;  // rows asked for, not yet sent
+  bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t next_frame_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);
+  int64_t untaken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t untaken_frames_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string partial_;  // of a message; OnReadable() alone
+};
+
+}  // namespace penstock::session

@@ -1,0 +1,383 @@
+#include "penstock/session/session.h"
+
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/status.h"
+#include "penstock/data/encode.h"
+#include "penstock/io/file_system.h"
+#include "penstock/plan/builder.h"
+#include "penstock/plan/convert.h"
+#include "penstock/plan/fingerprint.h"
+#include "penstock/plan/print.h"
+#include "penstock/plan/validate.h"
+#include "penstock/session/version.h"
+
+namespace penstock::session {
+namespace {
+
+// A generator's rows are seen being made: not far ahead of the trainer.
+constexpr int64_t kGeneratorRows = 64;
+constexpr int64_t kGeneratorFrames = 2;
+
+uint64_t RandomWord() {
+  uint64_t word = 0;
+  while (getrandom(&word, sizeof(word), 0) != sizeof(word)) {
+  }
+  return word | 1;  // 0 means none
+}
+
+int64_t ProcessCpuNanos() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes) {
+  plan::Plan plan;
+  if (!plan.ParseFromString(bytes)) {
+    return absl::DataLossError("damaged plan: it cannot be read");
+  }
+  return plan;
+}
+
+// The bytes of a descriptor, mapped for reading as long as they are used.
+absl::StatusOr<Buffer> Map(const Descriptor& fd, uint64_t bytes) {
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0 ||
+      static_cast<uint64_t>(info.st_size) < bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", bytes, " bytes of shared memory; got fewer"));
+  }
+  void* data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (data == MAP_FAILED) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot map ", bytes, " bytes: ", std::strerror(errno)));
+  }
+  Owner owner(data,
+              [bytes](const void* p) { munmap(const_cast<void*>(p), bytes); });
+  return Buffer(std::move(owner), data, bytes);
+}
+
+bool HasGenerator(const engine::Pipeline& pipeline) {
+  return std::any_of(pipeline.ops().begin(), pipeline.ops().end(),
+                     [](const engine::OpInfo& info) {
+                       return info.name.find("from_generator") !=
+                              std::string::npos;
+                     });
+}
+
+}  // namespace
+
+Session::Session(const HostLimits& limits, Descriptor service_socket)
+    : limits_(limits),
+      service_(std::move(service_socket)),
+      memory_(limits.memory_bytes / 2),
+      instances_(RandomWord),
+      executor_(static_cast<int>(limits.cpus)) {}
+
+Session::~Session() {
+  for (auto& [id, reading] : iterators_) reading.sender->Close();
+}
+
+Answer Session::Handle(const Request& request, std::vector<Descriptor> fds) {
+  absl::StatusOr<Answer> answer = Call(request, std::move(fds));
+  if (answer.ok()) return *std::move(answer);
+  Answer failed;
+  Error* error = failed.response.mutable_error();
+  error->set_code(static_cast<int>(answer.status().code()));
+  error->set_message(std::string(answer.status().message()));
+  error->set_is_type_error(
+      answer.status().GetPayload(plan::kTypeError).has_value());
+  return failed;
+}
+
+absl::StatusOr<Answer> Session::Call(const Request& request,
+                                     std::vector<Descriptor> fds) {
+  absl::StatusOr<Response> response;
+  switch (request.call_case()) {
+    case Request::kHello:
+      response = DoHello(request.hello());
+      break;
+    case Request::kAppend:
+      response = DoAppend(request.append());
+      break;
+    case Request::kInfer:
+      response = DoInfer(request.infer());
+      break;
+    case Request::kEvaluate:
+      response = DoEvaluate(request.evaluate());
+      break;
+    case Request::kDescribe:
+      response = DoDescribe(request.describe());
+      break;
+    case Request::kAddCapture:
+      response = DoAddCapture(request.add_capture(), std::move(fds));
+      break;
+    case Request::kDropCaptures:
+      for (const std::string& id : request.drop_captures().ids()) {
+        service_.DropCapture(id);
+      }
+      response = Response();
+      response->set_done(true);
+      break;
+    case Request::kDropInstances:
+      for (uint64_t instance : request.drop_instances().instances()) {
+        instances_.Drop(instance);
+        caches_.Drop(instance);
+      }
+      response = Response();
+      response->set_done(true);
+      break;
+    case Request::kMakeIterator:
+      response = DoMakeIterator(request.make_iterator(), std::move(fds));
+      break;
+    case Request::kGetSegment:
+      return DoGetSegment(request.get_segment());
+    case Request::kGetStats:
+      response = DoGetStats(request.get_stats());
+      break;
+    case Request::CALL_NOT_SET:
+      return absl::InvalidArgumentError("a request names no call");
+  }
+  PENSTOCK_RETURN_IF_ERROR(response.status());
+  return Answer{*std::move(response)};
+}
+
+absl::StatusOr<Response> Session::DoHello(const Hello& call) {
+  if (call.version() != kVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected a package of version ", kVersion, "; got ", call.version(),
+        "\n  Package and engine must be of one version: install "
+        "again."));
+  }
+  Response response;
+  HelloReply* reply = response.mutable_hello();
+  reply->set_version(kVersion);
+  reply->set_pid(getpid());
+  reply->set_cpu_budget(limits_.cpus);
+  reply->set_memory_budget_bytes(memory_.limit());
+  return response;
+}
+
+absl::StatusOr<Response> Session::DoAppend(const Append& call) {
+  std::vector<plan::Plan> inputs;
+  for (const std::string& bytes : call.plans()) {
+    PENSTOCK_ASSIGN_OR_RETURN(plan::Plan input, ParsePlan(bytes));
+    inputs.push_back(std::move(input));
+  }
+  const std::vector<plan::TensorSpec> bound(call.bound().begin(),
+                                            call.bound().end());
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan,
+                            plan::Append(std::move(inputs), call.node(), bound,
+                                         {limits_.cpus, RandomWord}));
+  Response response;
+  AppendReply* reply = response.mutable_append();
+  plan.SerializeToString(reply->mutable_plan());
+  const plan::Node& root = plan.nodes(plan.nodes_size() - 1);
+  *reply->mutable_spec() = root.output();
+  *reply->mutable_cardinality() = root.cardinality();
+  for (const plan::Node& node : plan.nodes()) {
+    if (node.has_instance()) reply->add_instances(node.instance());
+  }
+  return response;
+}
+
+absl::StatusOr<Response> Session::DoInfer(const Infer& call) {
+  std::vector<TensorSpec> arguments;
+  std::vector<TensorSpec> bound;
+  for (const plan::TensorSpec& proto : call.arguments()) {
+    PENSTOCK_ASSIGN_OR_RETURN(TensorSpec spec, plan::FromProto(proto));
+    arguments.push_back(std::move(spec));
+  }
+  for (const plan::TensorSpec& proto : call.bound()) {
+    PENSTOCK_ASSIGN_OR_RETURN(TensorSpec spec, plan::FromProto(proto));
+    bound.push_back(std::move(spec));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const functions::Program program,
+      plan::MakeProgram(call.function(), arguments, bound));
+  Response response;
+  for (const TensorSpec& spec : program.output_specs()) {
+    *response.mutable_infer()->add_outputs() = plan::ToProto(spec);
+  }
+  response.mutable_infer();
+  return response;
+}
+
+absl::StatusOr<Response> Session::DoEvaluate(const Evaluate& call) {
+  PENSTOCK_ASSIGN_OR_RETURN(const functions::Program program,
+                            plan::MakeProgram(call.function(), {}, {}));
+  std::vector<RowError> errors;
+  const uint64_t lineage = RandomWord();
+  functions::EvalContext context;
+  context.rows = 1;
+  context.random_key = lineage;
+  context.lineage = &lineage;
+  context.errors = &errors;
+  PENSTOCK_ASSIGN_OR_RETURN(std::vector<Column> columns,
+                            program.Run({}, {}, context));
+  if (!errors.empty()) return errors[0].status;
+  Chunk chunk;
+  chunk.rows = 1;
+  chunk.columns = std::move(columns);
+  Response response;
+  std::string* bytes = response.mutable_evaluate()->mutable_chunk();
+  bytes->resize(EncodedSize(chunk));
+  Encode(chunk, reinterpret_cast<std::byte*>(bytes->data()));
+  return response;
+}
+
+absl::StatusOr<Response> Session::DoDescribe(const Describe& call) {
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(call.plan()));
+  Response response;
+  DescribeReply* reply = response.mutable_describe();
+  reply->set_text(plan::Print(plan));
+  reply->set_fingerprint(plan::Fingerprint(plan));
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    const plan::Node& node = plan.nodes(i);
+    DescribeReply::Node* out = reply->add_nodes();
+    out->set_name(plan::NodeName(plan, i));
+    out->set_op(plan::OpName(node));
+    out->set_detail(plan::Detail(node));
+    *out->mutable_output() = node.output();
+    *out->mutable_cardinality() = node.cardinality();
+    *out->mutable_made_at() = node.made_at();
+    *out->mutable_inputs() = node.inputs();
+  }
+  return response;
+}
+
+absl::StatusOr<Response> Session::DoAddCapture(const AddCapture& call,
+                                               std::vector<Descriptor> fds) {
+  if (fds.size() != 1) {
+    return absl::InvalidArgumentError("add_capture needs one descriptor");
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(Buffer bytes, Map(fds[0], call.bytes()));
+  service_.AddCapture(call.id(), std::move(bytes));
+  Response response;
+  response.set_done(true);
+  return response;
+}
+
+absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
+                                                 std::vector<Descriptor> fds) {
+  if (fds.size() != 1) {
+    return absl::InvalidArgumentError("make_iterator needs one socket");
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(call.plan()));
+  PENSTOCK_RETURN_IF_ERROR(plan::Validate(plan));
+  PENSTOCK_ASSIGN_OR_RETURN(auto pipeline, engine::Pipeline::Build(plan));
+
+  engine::Environment environment;
+  environment.executor = &executor_;
+  environment.files = &io::LocalFileSystem();
+  environment.io_pool = &io_pool_;
+  environment.memory = &memory_;
+  environment.caches = &caches_;
+  environment.sources = &service_;
+  environment.warn = [this](std::string_view text) { service_.Log(30, text); };
+
+  std::optional<uint64_t> epoch;
+  if (call.has_epoch()) epoch = call.epoch();
+  absl::StatusOr<std::unique_ptr<engine::Iterator>> iterator =
+      call.has_state()
+          ? engine::Iterator::Resume(pipeline, environment, call.state(),
+                                     static_cast<int64_t>(call.skip_rows()))
+          : engine::Iterator::Start(pipeline, environment, instances_, epoch);
+  PENSTOCK_RETURN_IF_ERROR(iterator.status());
+
+  FrameOptions options;
+  options.is_row_exact = pipeline->is_row_exact();
+  if (!options.is_row_exact && HasGenerator(*pipeline)) {
+    options.max_rows = kGeneratorRows;
+    options.run_ahead_frames = kGeneratorFrames;
+  }
+  options.arena_bytes = static_cast<size_t>(limits_.memory_bytes / 4);
+
+  Response response;
+  IteratorInfo* info = response.mutable_make_iterator();
+  info->set_state((*iterator)->Save());
+  info->set_is_row_exact(options.is_row_exact);
+  info->set_iterator(next_iterator_);
+  Reading reading;
+  reading.sender = std::make_shared<FrameSender>(
+      &executor_, *std::move(iterator), std::move(fds[0]), options);
+  reading.started_ns = SteadyClock().NowNanos();
+  reading.cpu_ns_before = ProcessCpuNanos();
+  iterators_[next_iterator_++] = std::move(reading);
+  return response;
+}
+
+absl::StatusOr<FrameSender*> Session::FindSender(uint64_t iterator) {
+  auto it = iterators_.find(iterator);
+  if (it == iterators_.end()) {
+    return absl::NotFoundError(absl::StrCat("no iterator ", iterator));
+  }
+  return it->second.sender.get();
+}
+
+absl::StatusOr<Answer> Session::DoGetSegment(const GetSegment& call) {
+  PENSTOCK_ASSIGN_OR_RETURN(FrameSender * sender, FindSender(call.iterator()));
+  PENSTOCK_ASSIGN_OR_RETURN(const Arena::SegmentInfo info,
+                            sender->arena().Segment(call.segment()));
+  Answer answer;
+  answer.response.mutable_get_segment()->set_bytes(info.size);
+  answer.fd_to_send = info.fd;
+  return answer;
+}
+
+absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
+  PENSTOCK_ASSIGN_OR_RETURN(FrameSender * sender, FindSender(call.iterator()));
+  const Reading& reading = iterators_[call.iterator()];
+  Response response;
+  Stats* stats = response.mutable_get_stats();
+  stats->set_wall_ns(SteadyClock().NowNanos() - reading.started_ns);
+  stats->set_cpu_ns(ProcessCpuNanos() - reading.cpu_ns_before);
+  const engine::Run& run = sender->run();
+  for (const engine::OpInfo& info : sender->pipeline()->ops()) {
+    const engine::NodeStats& from = run.stats[info.id];
+    Stats::Node* node = stats->add_nodes();
+    node->set_node(info.id);
+    node->set_name(info.name);
+    *node->mutable_made_at() = info.made_at;
+    node->set_rows(from.rows);
+    node->set_chunks(from.chunks);
+    node->set_bytes(from.bytes);
+    node->set_errors(from.errors);
+    node->set_self_ns(static_cast<uint64_t>(
+        static_cast<double>(from.self_ticks) * NanosPerTick()));
+    node->set_blocked(from.blocked);
+    for (int input : info.inputs) node->add_inputs(input);
+  }
+  return response;
+}
+
+std::vector<int> Session::IteratorSockets() const {
+  std::vector<int> sockets;
+  for (const auto& [id, reading] : iterators_) {
+    sockets.push_back(reading.sender->fd());
+  }
+  return sockets;
+}
+
+void Session::OnReadable(int fd) {
+  for (auto it = iterators_.begin(); it != iterators_.end(); ++it) {
+    if (it->second.sender->fd() != fd) continue;
+    if (!it->second.sender->OnReadable().ok()) {
+      it->second.sender->Close();
+      iterators_.erase(it);
+    }
+    return;
+  }
+}
+
+}  // namespace penstock::session

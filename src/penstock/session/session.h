@@ -1,0 +1,80 @@
+// What one trainer's process sees: calls in, answers out, iterators between.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/data/buffer.h"
+#include "penstock/engine/cache_store.h"
+#include "penstock/engine/executor.h"
+#include "penstock/engine/memory_budget.h"
+#include "penstock/engine/pipeline.h"
+#include "penstock/io/io_pool.h"
+#include "penstock/session.pb.h"
+#include "penstock/session/frame_sender.h"
+#include "penstock/session/host_limits.h"
+#include "penstock/session/service_channel.h"
+#include "penstock/session/socket.h"
+
+namespace penstock::session {
+
+// An answer, and a descriptor that goes along with it.
+struct Answer {
+  Response response;
+  int fd_to_send = -1;
+};
+
+// Not thread-safe: the loop that reads the sockets calls it. What it starts
+// runs on its executor.
+class Session final {
+ public:
+  Session(const HostLimits& limits, Descriptor service_socket);
+  ~Session();
+
+  // Answers a call; `fds` came with it. Never fails: errors are answers.
+  Answer Handle(const Request& request, std::vector<Descriptor> fds);
+
+  ServiceChannel& service() { return service_; }
+  // The iterators' sockets, to be watched; OnReadable() when one has something.
+  std::vector<int> IteratorSockets() const;
+  void OnReadable(int fd);
+
+ private:
+  absl::StatusOr<Answer> Call(const Request& request,
+                              std::vector<Descriptor> fds);
+  absl::StatusOr<Response> DoHello(const Hello& call);
+  absl::StatusOr<Response> DoAppend(const Append& call);
+  absl::StatusOr<Response> DoInfer(const Infer& call);
+  absl::StatusOr<Response> DoEvaluate(const Evaluate& call);
+  absl::StatusOr<Response> DoDescribe(const Describe& call);
+  absl::StatusOr<Response> DoAddCapture(const AddCapture& call,
+                                        std::vector<Descriptor> fds);
+  absl::StatusOr<Response> DoMakeIterator(const MakeIterator& call,
+                                          std::vector<Descriptor> fds);
+  absl::StatusOr<Answer> DoGetSegment(const GetSegment& call);
+  absl::StatusOr<Response> DoGetStats(const GetStats& call);
+  absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
+
+  struct Reading {
+    std::shared_ptr<FrameSender> sender;
+    int64_t started_ns = 0;
+    int64_t cpu_ns_before = 0;
+  };
+
+  const HostLimits limits_;
+  ServiceChannel service_;
+  io::IoPool io_pool_;
+  engine::MemoryBudget memory_;
+  engine::CacheStore caches_;
+  engine::Instances instances_;
+  std::map<uint64_t, Reading> iterators_;
+  uint64_t next_iterator_ = 1;
+  // Last: its threads end before anything that they use does.
+  engine::Executor executor_;
+};
+
+}  // namespace penstock::session

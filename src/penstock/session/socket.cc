@@ -1,0 +1,133 @@
+#include "penstock/session/socket.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::session {
+namespace {
+
+absl::Status Gone() { return absl::CancelledError("the other end has gone"); }
+
+absl::Status SystemError(absl::string_view what) {
+  if (errno == EPIPE || errno == ECONNRESET) return Gone();
+  return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
+
+void WaitFor(int socket, short events) {
+  pollfd poll_fd{socket, events, 0};
+  poll(&poll_fd, 1, -1);
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) close(fd_);
+    fd_ = other.Release();
+  }
+  return *this;
+}
+
+absl::Status SendAll(int socket, std::string_view bytes, int fd_to_send) {
+  while (!bytes.empty()) {
+    iovec io{const_cast<char*>(bytes.data()), bytes.size()};
+    msghdr message = {};
+    message.msg_iov = &io;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    if (fd_to_send >= 0) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof(control);
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof(int));
+      std::memcpy(CMSG_DATA(header), &fd_to_send, sizeof(int));
+    }
+    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) {
+        WaitFor(socket, POLLOUT);
+        continue;
+      }
+      return SystemError("cannot send");
+    }
+    fd_to_send = -1;
+    bytes.remove_prefix(static_cast<size_t>(sent));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> TrySend(int socket, std::string_view bytes) {
+  const ssize_t sent =
+      send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0) {
+    if (errno == EAGAIN || errno == EINTR) return false;
+    return SystemError("cannot send");
+  }
+  // The kernel took a part: the rest must follow or the stream is torn.
+  if (static_cast<size_t>(sent) < bytes.size()) {
+    absl::Status rest = SendAll(socket, bytes.substr(sent));
+    if (!rest.ok()) return rest;
+  }
+  return true;
+}
+
+absl::Status ReceiveAll(int socket, char* out, size_t size,
+                        std::vector<Descriptor>* fds) {
+  while (size > 0) {
+    iovec io{out, size};
+    msghdr message = {};
+    message.msg_iov = &io;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) {
+        WaitFor(socket, POLLIN);
+        continue;
+      }
+      return SystemError("cannot receive");
+    }
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+         header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_type != SCM_RIGHTS) continue;
+      const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < count; ++i) {
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+        Descriptor descriptor(fd);
+        if (fds != nullptr) fds->push_back(std::move(descriptor));
+      }
+    }
+    if (got == 0) return Gone();
+    out += got;
+    size -= static_cast<size_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> ReceiveSome(int socket, char* out, size_t size) {
+  const ssize_t got = recv(socket, out, size, MSG_DONTWAIT);
+  if (got > 0) return static_cast<size_t>(got);
+  if (got == 0) return Gone();
+  if (errno == EAGAIN || errno == EINTR) return size_t{0};
+  return SystemError("cannot receive");
+}
+
+}  // namespace penstock::session
