@@ -194,7 +194,7 @@ def make_wheel(out: Path) -> Path:
 def develop() -> None:
     """Makes this interpreter import the package from the source tree.
 
-    The command beside the interpreter is a link to the release build.
+    The command beside the interpreter runs the release build.
     """
     site = Path(sysconfig.get_path("purelib"))
     for old in site.glob("penstock-*.dist-info"):
@@ -207,7 +207,11 @@ def develop() -> None:
     (site / "penstock.pth").write_text(f"{ROOT / 'python'}\n")
     command = Path(sysconfig.get_path("scripts")) / "penstock"
     command.unlink(missing_ok=True)
-    command.symlink_to(BINARY)
+    command.write_text(
+        f"#!/bin/sh\nPENSTOCK_PYTHON='{sys.executable}' "
+        f"exec '{BINARY}' \"$@\"\n"
+    )
+    command.chmod(0o755)
 
 
 def build_wheel(

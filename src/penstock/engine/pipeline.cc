@@ -46,8 +46,13 @@ class Builder final {
     for (int i = 0; i < plan.nodes_size(); ++i) {
       if (!is_used[i]) continue;
       const plan::Node& node = plan.nodes(i);
+      Note(node, !prefix.empty());
+      if (node.has_with_options()) {  // no operator: Note() has read them
+        operators[i] = operators[node.inputs(0)];
+        infos[i] = infos[node.inputs(0)];
+        continue;
+      }
       PENSTOCK_ASSIGN_OR_RETURN(infos[i], AddInfo(plan, i, prefix, infos));
-      PENSTOCK_RETURN_IF_ERROR(Note(node, !prefix.empty()));
 
       OpContext context;
       context.info = infos[i];
@@ -113,7 +118,7 @@ class Builder final {
   }
 
   // What the node means for the run as a whole.
-  absl::Status Note(const plan::Node& node, bool is_inside) {
+  void Note(const plan::Node& node, bool is_inside) {
     if (node.has_generator()) has_generator_ = true;
     if (node.has_prefetch() && node.prefetch().has_buffer_size()) {
       says_how_far_ = true;
@@ -131,7 +136,6 @@ class Builder final {
     if (node.has_instance() && (is_function || is_inside)) {
       pipeline_->needs_lineage_ = true;
     }
-    return absl::OkStatus();
   }
 
   Pipeline* const pipeline_;

@@ -128,6 +128,8 @@ absl::StatusOr<bool> FrameSender::SendChunk(uint32_t kind, const Chunk& chunk,
   message.rows = static_cast<uint64_t>(chunk.rows);
   message.state_offset = region->offset + chunk_bytes;
   message.state_bytes = state.size();
+  rows_.fetch_add(message.rows, std::memory_order_relaxed);
+  bytes_.fetch_add(message.bytes, std::memory_order_relaxed);
   {
     MutexLock lock(&mutex_);
     message.frame = next_frame_++;

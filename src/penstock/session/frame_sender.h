@@ -1,6 +1,7 @@
 // Runs an iterator and puts what it gives into frames that the trainer reads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -44,6 +45,9 @@ class FrameSender final : public engine::Task {
   }
   const engine::Run& run() const { return *run_; }
   Arena& arena() { return arena_; }
+  // Sent so far.
+  uint64_t rows() const { return rows_.load(std::memory_order_relaxed); }
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   // Reads the trainer's messages. Cancelled when it closed its end.
   absl::Status OnReadable() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -76,6 +80,8 @@ class FrameSender final : public engine::Task {
   // Touched by the task alone.
   std::unique_ptr<engine::Iterator> iterator_;
   int64_t rows_per_frame_ = 1;
+  std::atomic<uint64_t> rows_{0};
+  std::atomic<uint64_t> bytes_{0};
   // Computed, but there was no room for it.
   std::optional<std::pair<Chunk, std::string>> waiting_;
 

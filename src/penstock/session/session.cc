@@ -168,6 +168,29 @@ absl::StatusOr<Response> Session::DoHello(const Hello& call) {
   return response;
 }
 
+namespace {
+
+// The node with the dataset that its function returns in its place.
+absl::StatusOr<plan::Node> WithDataset(const Append& call) {
+  plan::Node node = call.node();
+  if (!call.has_dataset()) return node;
+  PENSTOCK_ASSIGN_OR_RETURN(plan::Plan dataset, ParsePlan(call.dataset()));
+  if (node.has_flat_map()) {
+    *node.mutable_flat_map()->mutable_function()->mutable_dataset() =
+        std::move(dataset);
+  } else if (node.has_interleave()) {
+    *node.mutable_interleave()->mutable_function()->mutable_dataset() =
+        std::move(dataset);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a function of ", plan::OpName(node),
+                     " must return values; got a dataset"));
+  }
+  return node;
+}
+
+}  // namespace
+
 absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   std::vector<plan::Plan> inputs;
   for (const std::string& bytes : call.plans()) {
@@ -176,9 +199,11 @@ absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   }
   const std::vector<plan::TensorSpec> bound(call.bound().begin(),
                                             call.bound().end());
-  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan,
-                            plan::Append(std::move(inputs), call.node(), bound,
-                                         {limits_.cpus, RandomWord}));
+  PENSTOCK_ASSIGN_OR_RETURN(plan::Node node, WithDataset(call));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const plan::Plan plan,
+      plan::Append(std::move(inputs), std::move(node), bound,
+                   {limits_.cpus, RandomWord}));
   Response response;
   AppendReply* reply = response.mutable_append();
   plan.SerializeToString(reply->mutable_plan());
@@ -342,6 +367,9 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
   Stats* stats = response.mutable_get_stats();
   stats->set_wall_ns(SteadyClock().NowNanos() - reading.started_ns);
   stats->set_cpu_ns(ProcessCpuNanos() - reading.cpu_ns_before);
+  stats->set_rows(sender->rows());
+  stats->set_bytes(sender->bytes());
+  uint64_t io_bytes = 0;
   const engine::Run& run = sender->run();
   for (const engine::OpInfo& info : sender->pipeline()->ops()) {
     const engine::NodeStats& from = run.stats[info.id];
@@ -357,7 +385,9 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
         static_cast<double>(from.self_ticks) * NanosPerTick()));
     node->set_blocked(from.blocked);
     for (int input : info.inputs) node->add_inputs(input);
+    io_bytes += from.io_bytes;
   }
+  stats->set_io_bytes(io_bytes);
   return response;
 }
 

@@ -41,6 +41,7 @@ class ReadFilesStream final : public Stream {
         reader_ = *std::move(reader);
       }
       io::RecordBatch batch;
+      const int64_t before = reader_->position().byte_offset;
       switch (reader_->Next(
           request.max_rows, [waker = request.waker] { waker->Wake(); },
           batch)) {
@@ -52,6 +53,8 @@ class ReadFilesStream final : public Stream {
         case io::ReadState::kReady:
           break;
       }
+      stats()->io_bytes.fetch_add(reader_->position().byte_offset - before,
+                                  std::memory_order_relaxed);
       absl::Status error = batch.error;
       return Rows(std::move(batch), std::move(error));
     }
