@@ -17,10 +17,9 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock import _dtypes
 from penstock._dtypes import DType
@@ -33,7 +32,12 @@ ERROR = struct.Struct("<QII")
 MAX_RANK = 8
 _ALIGNMENT = 64
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt  # Slow to import, and only needed here.
+
+    Array = npt.NDArray[Any]
+else:
+    Array = np.ndarray
 
 
 class RowError(NamedTuple):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt  # Slow to import, and only needed here.
 
 
 def _numpy_bfloat16() -> np.dtype[Any]:

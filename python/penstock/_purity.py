@@ -248,6 +248,10 @@ class _Checker:
             self._class(name, value)
         elif isinstance(value, types.BuiltinFunctionType):
             self._builtin(name, value)
+        elif dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                part = getattr(value, field.name, None)
+                self._value(f"{name}.{field.name}", part)
         elif (call := _call_method(value)) is not None:
             self._function(name, call, value)
         else:

@@ -152,11 +152,9 @@ class Symbol:
     look at them.
 
     Example:
-        >>> def scale(x):
-        ...     print(x)
-        ...     return x / 2
-        >>> list(ps.Dataset.range(2).map(scale))
-        Symbol(shape=(), dtype=ps.int64)
+        >>> def halve(x):
+        ...     return x / 2 if x.dtype == ps.int64 else x
+        >>> list(ps.Dataset.range(2).map(halve))
         [np.float64(0.0), np.float64(0.5)]
     """
 
@@ -242,7 +240,6 @@ class Symbol:
     __pos__ = _unary("positive")
     __abs__ = _unary("abs")
     __invert__ = _unary("invert")
-    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> Any:
         return call("equal", (self, other))
@@ -340,6 +337,17 @@ class Symbol:
 
     def __index__(self) -> NoReturn:
         _unsupported("the use as a Python integer", "Use Penstock functions.")
+
+    def __hash__(self) -> NoReturn:
+        # By identity it would never be found, and `dict.get` would silently
+        # give its default for every element.
+        _unsupported("a look-up in a dict or set", "Use ps.take of an array.")
+
+    def __str__(self) -> NoReturn:
+        _unsupported("a conversion to text", "Use Penstock functions.")
+
+    def __format__(self, spec: str) -> NoReturn:
+        _unsupported("a conversion to text", "Use Penstock functions.")
 
     def __contains__(self, item: Any) -> NoReturn:
         _unsupported("in", "Use ps.any(x == item).")

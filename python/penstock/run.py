@@ -213,8 +213,9 @@ def report(result: Result, has_colour: bool = False) -> str:
         return lines[0]
     wall = stats.wall_ns / 1e9 or result.seconds or 1.0
     lines.append(
-        f"{_si(stats.bytes / wall)}B/s out, {_si(stats.io_bytes / wall)}B/s "
-        f"read, {stats.cpu_ns / 1e9 / wall:.2f} cores busy"
+        f"{_si_bytes(stats.bytes / wall)}/s out, "
+        f"{_si_bytes(stats.io_bytes / wall)}/s read, "
+        f"{stats.cpu_ns / 1e9 / wall:.2f} cores busy"
     )
     if result.first_seconds is not None:
         lines.append(f"first element after {1e3 * result.first_seconds:.0f} ms")
@@ -230,7 +231,7 @@ def report(result: Result, has_colour: bool = False) -> str:
                 _short(node.made_at),
                 f"{node.rows:,}",
                 _si(node.rows / wall),
-                f"{_si(node.bytes)}B",
+                _si_bytes(node.bytes),
                 f"{node.self_ns / 1e9:.3f} s",
                 f"{_bar(share, _SHARE_WIDTH)} {100 * share:3.0f} %",
             )
@@ -266,16 +267,20 @@ def _bar(share: float, width: int) -> str:
     return "█" * full + "·" * (width - full)
 
 
-def _si(number: float) -> str:
+def _scaled(number: float) -> tuple[str, str]:
     for unit in ("", "k", "M", "G"):
         if abs(number) < 1000:
-            return (
-                f"{number:.3g} {unit}".rstrip()
-                if not unit
-                else (f"{number:.3g} {unit}")
-            )
+            return f"{number:.3g}", unit
         number /= 1000
-    return f"{number:.3g} T"
+    return f"{number:.3g}", "T"
+
+
+def _si(number: float) -> str:
+    return " ".join(_scaled(number)).rstrip()
+
+
+def _si_bytes(number: float) -> str:
+    return " ".join(_scaled(number)) + "B"
 
 
 def _has_colour(out: TextIO) -> bool:

@@ -22,7 +22,7 @@ Dataset = ps.Dataset
 
 
 def kill_engine():
-    engine = _engine.started()
+    engine = _engine.current()
     os.kill(engine.pid, signal.SIGKILL)
     engine._process.wait()
 
@@ -255,14 +255,15 @@ def test_an_interrupt_leaves_the_iterator_usable():
 
         ds = ps.Dataset.from_generator(
             slow, output_signature=ps.TensorSpec((), np.int64))
-        it = iter(ds)
-        assert next(it) == 0
+        # The second row is asked for by the second next(), not before.
+        it = iter(ds.with_options(ps.Options(run_ahead=0)))
 
         def interrupt():
             waits.wait()
             os.kill(os.getpid(), signal.SIGINT)
 
         threading.Thread(target=interrupt).start()
+        assert next(it) == 0
         try:
             next(it)
         except KeyboardInterrupt:
@@ -278,57 +279,41 @@ def test_an_interrupt_leaves_the_iterator_usable():
 def test_interrupts_at_any_time():
     out = run_script(
         """
-        import os, signal, threading, time
+        import signal
         import penstock as ps
 
-        it = iter(ps.Dataset.range(300_000).batch(10))
-        done = False
+        is_armed = False
 
-        def interrupt():
-            while not done:
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.003)
+        def interrupt(*_):
+            global is_armed
+            if is_armed:
+                is_armed = False
+                raise KeyboardInterrupt
 
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        it = iter(ps.Dataset.range(2_000_000).batch(10))
         got = []
         hits = 0
-        thread = threading.Thread(target=interrupt)
-        thread.start()
         while True:
             try:
-                before = it.state_dict()["skip"], len(got)
-                x = next(it)
-                got.append(x)
+                is_armed = True
+                while True:
+                    got.append(int(next(it)[0]))
             except KeyboardInterrupt:
                 hits += 1
             except StopIteration:
                 break
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        done = True
-        thread.join()
-        firsts = [int(x[0]) for x in got]
+        is_armed = False
         # An element that was on its way to the caller when the interrupt came
         # may be gone; none comes twice, and order is kept.
-        assert firsts == sorted(set(firsts))
-        assert len(firsts) >= 30_000 - hits, (len(firsts), hits)
-        print("ok")
+        assert got == sorted(set(got))
+        assert 200_000 - hits <= len(got) <= 200_000, (len(got), hits)
+        print("ok", hits > 0)
         """,
         check=False,
     )
-    assert out.stdout == "ok\n", out.stderr
-
-
-def processes():
-    """The engines that run now, by process id."""
-    found = set()
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                command = (folder / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if b"engine" in command[1:2]:
-                found.add(int(folder.name))
-    return found
+    assert out.stdout == "ok True\n", out.stderr
 
 
 def has_ended(pid, seconds=5):

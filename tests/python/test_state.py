@@ -206,7 +206,8 @@ def test_stats():
     iterator = iter(Dataset.range(100).map(lambda x: x + 1).batch(10))
     list(iterator)
     stats = iterator.stats()
-    assert stats.nodes[-1].rows == 10
+    assert stats.rows == stats.nodes[-1].rows == 10
+    assert stats.bytes > 0
     assert len(stats.nodes) == 3
     assert stats.wall_ns > 0
     by_name = {node.name.partition("_")[0]: node for node in stats.nodes}

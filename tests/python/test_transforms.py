@@ -185,7 +185,7 @@ def test_functions_must_return_datasets():
     for method in ("flat_map", "interleave"):
         with pytest.raises(TypeError, match="Dataset"):
             getattr(Dataset.range(3), method)(lambda x: x)
-    with pytest.raises(TypeError, match="Dataset"):
+    with pytest.raises(ValueError, match=r"[Dd]ataset"):
         Dataset.range(3).map(lambda x: Dataset.range(x))
 
 
