@@ -94,6 +94,14 @@ class _Position:
     skip: int
 
 
+def _working_directory() -> str:
+    """Where relative file names start from; nothing if it was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
 class _Connection:
     """One iterator of the engine: its socket, and frames from its segments."""
 
@@ -111,6 +119,7 @@ class _Connection:
         self.owner = os.getpid()
         self.initial_state = _engine.from_base64(info.get("state", ""))
         self.is_row_exact = bool(info.get("is_row_exact", False))
+        self.fingerprint: str = info.get("fingerprint", "")
         self._iterator = info.get("iterator", 0)
         self._socket = near
         self._poll = select.poll()
@@ -136,7 +145,10 @@ class _Connection:
         epoch: int | None,
         far: socket.socket,
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {"plan": dataset._plan}
+        body: dict[str, Any] = {
+            "plan": dataset._plan,
+            "working_directory": _working_directory(),
+        }
         if position is not None:
             body["state"] = _engine.to_base64(position.state)
             body["skip_rows"] = position.skip
@@ -378,6 +390,7 @@ class Iterator(IteratorABC[Any]):
         self._disconnect()
         connection = _Connection(self._dataset, position, self._epoch)
         self._connection = connection
+        self._fingerprint = connection.fingerprint
         if position is None:
             self._state = connection.initial_state
             self._frame_rows = 0
@@ -405,7 +418,7 @@ class Iterator(IteratorABC[Any]):
             text = _engine.to_base64(position.state)
             return {
                 "version": _STATE_VERSION,
-                "fingerprint": self._dataset.fingerprint(),
+                "fingerprint": self._fingerprint,
                 "state": text,
                 "skip": position.skip,
                 "crc32": _crc32(text, position.skip),

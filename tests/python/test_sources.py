@@ -3,6 +3,7 @@
 import gzip
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -318,3 +319,16 @@ def test_sources_inside_functions(tmp_path):
 
 def test_lists_of_batches():
     assert lists(Dataset.range(3).batch(2)) == [[0, 1], [2]]
+
+
+def test_relative_names_start_from_the_directory_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.txt").write_text(name)
+    ds = Dataset.list_files("*.txt").flat_map(ps.TextLineDataset)
+    for name in ("a", "b"):
+        monkeypatch.chdir(tmp_path / name)
+        assert list(ds) == [name.encode()]
+        assert list(ps.TextLineDataset("x.txt")) == [name.encode()]

@@ -14,6 +14,7 @@
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
 #include "penstock/io/file_system.h"
+#include "penstock/io/relative_files.h"
 #include "penstock/plan/builder.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/fingerprint.h"
@@ -189,6 +190,17 @@ absl::StatusOr<plan::Node> WithDataset(const Append& call) {
   return node;
 }
 
+void AddInstances(const plan::Plan& plan, AppendReply& reply) {
+  for (const plan::Node& node : plan.nodes()) {
+    if (node.has_instance()) reply.add_instances(node.instance());
+    if (node.has_flat_map()) {
+      AddInstances(node.flat_map().function().dataset(), reply);
+    } else if (node.has_interleave()) {
+      AddInstances(node.interleave().function().dataset(), reply);
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Response> Session::DoAppend(const Append& call) {
@@ -210,9 +222,7 @@ absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   const plan::Node& root = plan.nodes(plan.nodes_size() - 1);
   *reply->mutable_spec() = root.output();
   *reply->mutable_cardinality() = root.cardinality();
-  for (const plan::Node& node : plan.nodes()) {
-    if (node.has_instance()) reply->add_instances(node.instance());
-  }
+  AddInstances(plan, *reply);
   return response;
 }
 
@@ -304,7 +314,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
 
   engine::Environment environment;
   environment.executor = &executor_;
-  environment.files = &io::LocalFileSystem();
+  environment.files = FilesFrom(call.working_directory());
   environment.io_pool = &io_pool_;
   environment.memory = &memory_;
   environment.caches = &caches_;
@@ -332,6 +342,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   IteratorInfo* info = response.mutable_make_iterator();
   info->set_state((*iterator)->Save());
   info->set_is_row_exact(options.is_row_exact);
+  info->set_fingerprint(pipeline->fingerprint());
   info->set_iterator(next_iterator_);
   Reading reading;
   reading.sender = std::make_shared<FrameSender>(
@@ -340,6 +351,14 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   reading.cpu_ns_before = ProcessCpuNanos();
   iterators_[next_iterator_++] = std::move(reading);
   return response;
+}
+
+io::FileSystem* Session::FilesFrom(const std::string& directory) {
+  std::unique_ptr<io::FileSystem>& files = files_[directory];
+  if (files == nullptr) {
+    files = io::MakeRelativeFileSystem(io::LocalFileSystem(), directory);
+  }
+  return files.get();
 }
 
 absl::StatusOr<FrameSender*> Session::FindSender(uint64_t iterator) {

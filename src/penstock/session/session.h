@@ -13,6 +13,7 @@
 #include "penstock/engine/executor.h"
 #include "penstock/engine/memory_budget.h"
 #include "penstock/engine/pipeline.h"
+#include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
 #include "penstock/session.pb.h"
 #include "penstock/session/frame_sender.h"
@@ -58,6 +59,7 @@ class Session final {
   absl::StatusOr<Answer> DoGetSegment(const GetSegment& call);
   absl::StatusOr<Response> DoGetStats(const GetStats& call);
   absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
+  io::FileSystem* FilesFrom(const std::string& directory);
 
   struct Reading {
     std::shared_ptr<FrameSender> sender;
@@ -67,6 +69,8 @@ class Session final {
 
   const HostLimits limits_;
   ServiceChannel service_;
+  // By the directory that relative names start from; a trainer has few.
+  std::map<std::string, std::unique_ptr<io::FileSystem>> files_;
   io::IoPool io_pool_;
   engine::MemoryBudget memory_;
   engine::CacheStore caches_;
