@@ -25,7 +25,7 @@ def user_location() -> dict[str, Any]:
         return {}
     code = frame.f_code
     return {
-        "file": code.co_filename,
+        "file": _shown(code.co_filename),
         "line": frame.f_lineno,
         "function": code.co_name,
     }
@@ -37,7 +37,7 @@ def location_of(function: Any) -> dict[str, Any]:
     if code is None:
         return {}
     return {
-        "file": code.co_filename,
+        "file": _shown(code.co_filename),
         "line": code.co_firstlineno,
         "function": code.co_name,
     }
@@ -48,4 +48,13 @@ def user_line() -> str:
     frame = user_frame()
     if frame is None:
         return "an unknown line"
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _shown(file: str) -> str:
+    """`file` as people name it: from here, if it lies below."""
+    try:
+        here = os.getcwd() + os.sep
+    except FileNotFoundError:
+        return file
+    return file.removeprefix(here)

@@ -116,4 +116,5 @@ def name_of(function: Any) -> str:
     if isinstance(function, functools.partial):
         return name_of(function.func)
     found = getattr(function, "__qualname__", None)
-    return str(found or type(function).__qualname__)
+    name = str(found or type(function).__qualname__)
+    return name.rpartition("<locals>.")[2]

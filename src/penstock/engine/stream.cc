@@ -84,7 +84,10 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
   } else if (pull->is_blocked()) {
     ++counters_.blocked;
   }
-  if (++counters_.pulls >= 64 || pull->is_end()) counters_.Flush(*stats_);
+  // Six atomic adds: once for many rows, or once for many small pulls.
+  if (++counters_.pulls >= 64 || counters_.rows >= 512 || pull->is_end()) {
+    counters_.Flush(*stats_);
+  }
   return pull;
 }
 

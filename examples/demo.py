@@ -1,0 +1,180 @@
+"""What `make demo` shows: a real pipeline, what it did, and that it survives.
+
+Makes TFRecord and text files in a temporary directory, reads them through a
+pipeline with shuffle, map, filter and batch, kills the engine in mid-run, and
+counts every element at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import penstock as ps
+from penstock.run import Result, report
+
+FILES = 8
+RECORDS_PER_FILE = 25_000
+RECORDS = FILES * RECORDS_PER_FILE
+BATCH = 256
+
+
+def crc32c(rows: np.ndarray) -> np.ndarray:
+    """The masked CRC-32C of each row of bytes, as TFRecord files hold it."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, (table >> 1) ^ 0x82F63B78, table >> 1)
+    crc = np.full(len(rows), 0xFFFFFFFF, np.uint32)
+    for column in rows.T:
+        crc = table[(crc ^ column) & 0xFF] ^ (crc >> 8)
+    crc = crc ^ np.uint32(0xFFFFFFFF)
+    return ((crc >> 15) | (crc << 17)) + np.uint32(0xA282EAD8)
+
+
+def write_tfrecords(path: Path, ids: range) -> None:
+    """A record per id: its decimal digits, twelve of them."""
+    payload = np.frombuffer(
+        b"".join(b"%012d" % i for i in ids), np.uint8
+    ).reshape(len(ids), 12)
+    length = np.frombuffer(struct.pack("<Q", 12), np.uint8)
+    head = crc32c(length[None, :]).view(np.uint8)
+    columns = [
+        np.broadcast_to(length, (len(ids), 8)),
+        np.broadcast_to(head, (len(ids), 4)),
+        payload,
+        crc32c(payload).view(np.uint8).reshape(len(ids), 4),
+    ]
+    path.write_bytes(np.concatenate(columns, axis=1).tobytes())
+
+
+def make_data(directory: Path) -> None:
+    for number in range(FILES):
+        first = number * RECORDS_PER_FILE
+        write_tfrecords(
+            directory / f"train-{number:02d}.tfrecord",
+            range(first, first + RECORDS_PER_FILE),
+        )
+    lines = "".join(f"sentence number {i}\n" for i in range(50_000))
+    (directory / "corpus.txt").write_text(lines)
+
+
+def make_pipeline(directory: Path) -> ps.Dataset:
+    records = ps.Dataset.list_files(
+        str(directory / "train-*.tfrecord"), shuffle=True, seed=7
+    ).interleave(ps.TFRecordDataset, cycle_length=4, block_length=16)
+    weights = ps.Dataset.random(seed=1).map(lambda x: (x % 1000) / 1000)
+    return (
+        ps.Dataset.zip((records, weights))
+        .shuffle(10_000, seed=3)
+        .map(lambda record, weight: (record, ps.cast(weight, ps.float32)))
+        .filter(lambda record, weight: weight < 0.9)
+        .batch(BATCH)
+        .prefetch()
+    )
+
+
+def engine_pids() -> list[int]:
+    """The processes that the package started beside this one."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return [
+        int(pid)
+        for pid in children.split()
+        if Path(f"/proc/{pid}/comm").read_text().startswith("penstock")
+    ]
+
+
+def bar(done: float, text: str) -> None:
+    if sys.stdout.isatty():
+        full = round(done * 30)
+        print(f"\r\x1b[K  {'█' * full}{'·' * (30 - full)} {text}", end="")
+        sys.stdout.flush()
+
+
+def clear() -> None:
+    if sys.stdout.isatty():
+        print("\r\x1b[K", end="")
+
+
+def drain(ds: ps.Dataset, kill_at: int | None) -> tuple[Counter[bytes], Result]:
+    """Every record with how often it came, and what the run did."""
+    seen: Counter[bytes] = Counter()
+    result = Result()
+    iterator = iter(ds)
+    start = time.monotonic()
+    for records, weights in iterator:
+        assert records.shape == weights.shape
+        seen.update(records.tolist())
+        result.elements += 1
+        done = len(seen) / (RECORDS * 0.9)
+        bar(min(1.0, done), f"{len(seen):,} records")
+        if kill_at is not None and len(seen) > kill_at:
+            kill_at = None
+            for pid in engine_pids():
+                os.kill(pid, signal.SIGKILL)
+                clear()
+                print(f"  killed the engine (process {pid})")
+    result.seconds = time.monotonic() - start
+    result.stats = iterator.stats()
+    clear()
+    return seen, result
+
+
+def main() -> int:
+    directory = Path(tempfile.mkdtemp(prefix="penstock-demo-"))
+    try:
+        print(f"1. {RECORDS:,} TFRecords in {FILES} files, and a text file")
+        make_data(directory)
+
+        ds = make_pipeline(directory)
+        print("\n2. The pipeline\n")
+        print(ds.describe())
+        print("3. A run, and where the time went\n")
+        whole, result = drain(ds, kill_at=None)
+        print(report(result))
+
+        print("\n4. The same pipeline, its engine killed in the middle")
+        again, _ = drain(make_pipeline(directory), kill_at=RECORDS // 3)
+        lost = len(whole.keys() - again.keys())
+        twice = sum(count > 1 for count in again.values())
+        extra = len(again.keys() - whole.keys())
+        print(
+            f"  {len(again):,} records: {lost} lost, {twice} seen twice, "
+            f"{extra} that do not belong"
+        )
+        is_exact = whole == again and len(whole) > 0.85 * RECORDS
+
+        lines = ps.TextLineDataset(str(directory / "corpus.txt"))
+        iterator = iter(lines.shuffle(1000, seed=5).batch(100))
+        for _ in range(200):
+            next(iterator)
+        state = iterator.state_dict()
+        rest = [batch.tolist() for batch in iterator]
+        resumed = iter(lines.shuffle(1000, seed=5).batch(100))
+        resumed.load_state_dict(state)
+        is_resumed = [batch.tolist() for batch in resumed] == rest
+        print("\n5. A shuffled text pipeline, saved at batch 200 and resumed")
+        print(
+            f"  {len(rest)} batches left: "
+            f"{'the same ones' if is_resumed else 'NOT the same ones'}; "
+            f"the state is {len(str(state)):,} characters"
+        )
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    if not (is_exact and is_resumed):
+        print("\nSomething is wrong: please report this.")
+        return 1
+    print("\nEvery element counted once. Read README.md for your own pipeline.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
