@@ -16,7 +16,8 @@ class RelativeFilesTest : public testing::Test {
   void SetUp() override {
     directory_ = testing::TempDir() + "rel[ati]ve*";
     mkdir(directory_.c_str(), 0700);
-    ASSERT_TRUE(WriteFile(LocalFileSystem(), directory_ + "/a.txt", "one").ok());
+    ASSERT_TRUE(
+        WriteFile(LocalFileSystem(), directory_ + "/a.txt", "one").ok());
     files_ = MakeRelativeFileSystem(LocalFileSystem(), directory_);
   }
 

@@ -150,8 +150,7 @@ absl::StatusOr<bool> FrameSender::Send(uint32_t kind, const Load& load) {
     return false;
   }
   Encode(load.chunk, region->data);
-  std::memcpy(region->data + chunk_bytes, load.state.data(),
-              load.state.size());
+  std::memcpy(region->data + chunk_bytes, load.state.data(), load.state.size());
   ToTrainer message = {};
   message.kind = kind;
   message.segment = region->segment;

@@ -212,10 +212,9 @@ absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   const std::vector<plan::TensorSpec> bound(call.bound().begin(),
                                             call.bound().end());
   PENSTOCK_ASSIGN_OR_RETURN(plan::Node node, WithDataset(call));
-  PENSTOCK_ASSIGN_OR_RETURN(
-      const plan::Plan plan,
-      plan::Append(std::move(inputs), std::move(node), bound,
-                   {limits_.cpus, RandomWord}));
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan,
+                            plan::Append(std::move(inputs), std::move(node),
+                                         bound, {limits_.cpus, RandomWord}));
   Response response;
   AppendReply* reply = response.mutable_append();
   plan.SerializeToString(reply->mutable_plan());
