@@ -22,7 +22,7 @@ class Result:
     peer_variant: str = ""
     # Best of each variant that was tried before the turns.
     peer_trials: dict[str, float] = field(default_factory=dict)
-    bare: float | None = None
+    bare: list[float] = field(default_factory=list)
     note: str = ""
     load: float = 0.0
 
@@ -30,6 +30,11 @@ class Result:
     def best(self) -> float:
         is_cost = isinstance(self.row, Cost)
         return min(self.ours) if is_cost else max(self.ours)
+
+    @property
+    def has_bare(self) -> bool:
+        row = self.row
+        return isinstance(row, Compared) and row.share_of_bare is not None
 
     @property
     def ratio(self) -> float | None:
@@ -42,9 +47,9 @@ class Result:
             return None
         if self.row.share_of_bare is None:
             return self.row.moonshot
-        if self.bare is None or not self.peer:
+        if not self.bare or not self.peer:
             return None
-        return self.row.share_of_bare * self.bare / max(self.peer)
+        return self.row.share_of_bare * max(self.bare) / max(self.peer)
 
     @property
     def verdict(self) -> str:
@@ -123,9 +128,9 @@ def _moonshot(result: Result) -> str:
     row = result.row
     if isinstance(row, Compared) and row.share_of_bare is not None:
         share = f"{row.share_of_bare:.0%} of bare".replace("%", " %")
-        if result.bare is None:
+        if not result.bare:
             return share
-        return f"{share}: {rate(row.share_of_bare * result.bare)}"
+        return f"{share}: {rate(row.share_of_bare * max(result.bare))}"
     return "≥ " + times(result.moonshot)
 
 

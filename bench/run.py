@@ -154,8 +154,6 @@ class Runner:
                 result.ours.append(ours.rate(variant, self._seconds))
                 return
             try:
-                if row.share_of_bare is not None:
-                    result.bare = bare.records_per_s()
                 with self._worker(result.name, "peer", row) as peer:
                     self._choose_variant(result, peer)
                     self._take_turns(result, ours, variant, peer)
@@ -194,10 +192,13 @@ class Runner:
             at = f"{result.name}: {turn + 1} of {self._turns}"
             self._progress.show(f"{at}, ours")
             result.ours.append(ours.rate(variant, self._seconds))
-            if peer is None:
-                continue
-            self._progress.show(f"{at}, peer")
-            result.peer.append(peer.rate(result.peer_variant, self._seconds))
+            if peer is not None:
+                self._progress.show(f"{at}, peer")
+                rate = peer.rate(result.peer_variant, self._seconds)
+                result.peer.append(rate)
+            if result.has_bare:
+                self._progress.show(f"{at}, bare loop")
+                result.bare += bare.records_per_s()
 
 
 def write(results: list[Result], runner: Runner) -> list[Path]:
