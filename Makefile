@@ -54,6 +54,8 @@ matrix:  ## the C++ tests by gcc and clang, debug and release
 	tools/run_tests --cpp build/clang-release
 
 bench: setup  ## the benchmarks, in full; ONLY=name for some
+	@tools/build release tfrecord_bench
+	@bench/setup
 	@$(PYTHON) bench/run.py $(if $(ONLY),--only $(ONLY))
 
 wheel: setup  ## dist/penstock-*.whl: the package with its binary

@@ -1,0 +1,149 @@
+"""What was measured, as a table, as JSON and as a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from workload import Compared, Cost
+
+_NONE = "—"
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+@dataclass
+class Result:
+    """One row's runs; for a Cost row, `ours` are figures in its unit."""
+
+    name: str
+    row: Compared | Cost
+    ours: list[float] = field(default_factory=list)
+    peer: list[float] = field(default_factory=list)
+    peer_variant: str = ""
+    # Best of each variant that was tried before the turns.
+    peer_trials: dict[str, float] = field(default_factory=dict)
+    bare: list[float] = field(default_factory=list)
+    note: str = ""
+    load: float = 0.0
+
+    @property
+    def best(self) -> float:
+        is_cost = isinstance(self.row, Cost)
+        return min(self.ours) if is_cost else max(self.ours)
+
+    @property
+    def has_bare(self) -> bool:
+        row = self.row
+        return isinstance(row, Compared) and row.share_of_bare is not None
+
+    @property
+    def ratio(self) -> float | None:
+        return self.best / max(self.peer) if self.peer else None
+
+    @property
+    def moonshot(self) -> float | None:
+        """As a ratio to the peer, whichever way it is stated."""
+        if not isinstance(self.row, Compared):
+            return None
+        if self.row.share_of_bare is None:
+            return self.row.moonshot
+        if not self.bare or not self.peer:
+            return None
+        return self.row.share_of_bare * max(self.bare) / max(self.peer)
+
+    @property
+    def verdict(self) -> str:
+        if not self.ours:
+            return "failed"
+        if isinstance(self.row, Cost):
+            return "reached" if self.best <= self.row.limit else "missed"
+        if self.ratio is None:
+            return _NONE
+        if self.moonshot is not None and self.ratio >= self.moonshot:
+            return "moonshot"
+        return "reached" if self.ratio >= self.row.must_reach else "missed"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "number": self.row.number,
+            "title": self.row.title,
+            "ours": self.ours,
+            "peer": self.peer,
+            "peer_variant": self.peer_variant,
+            "peer_trials": self.peer_trials,
+            "bare": self.bare,
+            "ratio": self.ratio,
+            "verdict": self.verdict,
+            "note": self.note,
+            "load_before": self.load,
+        }
+
+
+def table(results: list[Result]) -> str:
+    head = ("", "", "ours", "peer", "ratio", "must reach", "moonshot", "")
+    lines = [head, *(_cells(result) for result in results)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    out = []
+    for cells in lines:
+        padded = [
+            # Numbers to the right, words to the left.
+            cell.rjust(width) if 2 <= i < len(cells) - 1 else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        out.append("  ".join(padded).rstrip())
+    out += [f"{r.row.number}: {r.note}" for r in results if r.note]
+    return "\n".join(out)
+
+
+def summary(result: Result) -> str:
+    """A few words, for the moment at which the row is done."""
+    _, _, ours, peer, ratio, *_, verdict = _cells(result)
+    if result.ratio is None:
+        return f"{ours}, {verdict}"
+    return f"{ours} to {peer} ({result.peer_variant}): {ratio}, {verdict}"
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    row = result.row
+    first = (row.number, row.title)
+    if not result.ours:
+        return (*first, *[_NONE] * 5, result.verdict)
+    if isinstance(row, Cost):
+        limit = f"≤ {row.limit:g} {row.unit}"
+        ours = f"{result.best:.1f} {row.unit}"
+        return (*first, ours, _NONE, _NONE, limit, _NONE, result.verdict)
+    return (
+        *first,
+        rate(result.best),
+        rate(max(result.peer)) if result.peer else _NONE,
+        times(result.ratio),
+        "≥ " + times(row.must_reach),
+        _moonshot(result),
+        result.verdict,
+    )
+
+
+def _moonshot(result: Result) -> str:
+    row = result.row
+    if isinstance(row, Compared) and row.share_of_bare is not None:
+        share = f"{row.share_of_bare:.0%} of bare".replace("%", " %")
+        if not result.bare:
+            return share
+        return f"{share}: {rate(row.share_of_bare * max(result.bare))}"
+    return "≥ " + times(result.moonshot)
+
+
+def rate(elements_per_s: float) -> str:
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if elements_per_s >= size:
+            return f"{elements_per_s / size:.3g} {unit}/s"
+    return f"{elements_per_s:.3g} /s"
+
+
+def times(ratio: float | None) -> str:
+    if ratio is None:
+        return _NONE
+    if ratio < 2:
+        return f"{ratio:.2f}{TIMES}"
+    return f"{ratio:,.1f}{TIMES}" if ratio < 10 else f"{ratio:,.0f}{TIMES}"

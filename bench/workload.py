@@ -1,0 +1,82 @@
+"""What a benchmark's file declares.
+
+A file under bench/ is one row of the table. It has a `ROW`, and functions that
+run in worker processes, so it imports what it measures inside them:
+
+  a Compared row   ours() and peer(), datasets by the name of the variant;
+                   check(batches), which refuses wrong results of ours
+  a Cost row       measure(seconds), one figure in the row's unit
+
+`peer()` gives every form in which a user may reasonably write the workload; the
+fastest of them counts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+# Large enough that no run ends, for sources that only count.
+ENDLESS = 1 << 40
+
+# Every row, in the order of the table; `--only` knows them by these names.
+NAMES = (
+    "engine/map",
+    "engine/shuffle",
+    "engine/filter",
+    "engine/tfrecord",
+    "engine/tfrecord_inside",
+    "engine/padded_batch",
+    "engine/counters",
+    "python/handover_small",
+    "python/handover_large",
+    "python/import_time",
+    "python/first_element",
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Elements a second, as a ratio to the peer's. More is better."""
+
+    number: str  # in the list of targets
+    title: str
+    elements_per_batch: int  # of the source, behind one batch that comes out
+    must_reach: float
+    moonshot: float | None
+    # The peer's side runs in the product's environment, with these variables.
+    peer_variables: dict[str, str] = field(default_factory=dict)
+    # An absolute rate that stands in for the moonshot: see bench/bare.py.
+    share_of_bare: float | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A figure of ours alone. Less is better."""
+
+    number: str
+    title: str
+    unit: str
+    limit: float
+
+
+class AbsentError(Exception):
+    """A side cannot run here; the message says why."""
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "bench_" + name.replace("/", "_"), BENCH / f"{name}.py"
+    )
+    if spec is None or spec.loader is None:
+        raise ValueError(f"no benchmark {name}")
+    module = importlib.util.module_from_spec(spec)
+    # Known, so that those who look for a function's source find it.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
