@@ -45,7 +45,7 @@ _CONSUMED = 2
 _RELEASED = 3
 _RECEIVE_BYTES = 64 * _EVENT.size
 # Words to the engine gather until it is waited for, or there are this many.
-_FLUSH_BYTES = 4 * _WORD.size
+_FLUSH_BYTES = 16 * _WORD.size
 _RETRY_MS = 10
 
 _STATE_VERSION = 1
