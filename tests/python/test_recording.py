@@ -278,3 +278,14 @@ def test_datasets_of_outer_functions_stay_there():
 
     with pytest.raises(ps.InvalidArgumentError, match="make it again"):
         Dataset.range(3).flat_map(outer)
+
+
+def test_a_value_may_be_returned_and_used_by_a_later_step() -> None:
+    def both(x: ps.Symbol) -> tuple[ps.Symbol, ps.Symbol, ps.Symbol]:
+        y = x * 2
+        return y, ps.max(y), y + 1
+
+    (got,) = ps.Dataset.from_tensors(np.arange(3.0)).map(both)
+    np.testing.assert_array_equal(got[0], [0, 2, 4])
+    assert got[1] == 4
+    np.testing.assert_array_equal(got[2], [1, 3, 5])

@@ -245,10 +245,12 @@ absl::Status Program::Fold(uint32_t index) {
 }
 
 void Program::PlanFrees() {
+  // Outputs first: a later step may use one too, and must not free it.
   std::vector<bool> is_needed(steps_.size(), false);
+  for (size_t i = 0; i < steps_.size(); ++i)
+    is_needed[i] = values_[i].is_output;
   for (uint32_t i = static_cast<uint32_t>(steps_.size()); i-- > 0;) {
     Value& value = values_[i];
-    if (value.is_output) is_needed[i] = true;
     if (value.function == nullptr) continue;
     ++num_calls_;
     for (uint32_t arg : std::get<CallStep>(steps_[i]).args) {

@@ -55,6 +55,15 @@ TEST(ProgramTest, RunsStepsInOrder) {
       testing::ElementsAre("bool: False; True; False", "int64: 1; 2; 3"));
 }
 
+TEST(ProgramTest, KeepsAnOutputThatALaterStepUses) {
+  const Program program =
+      MakeOrDie({ArgumentStep{0}, Number(2), Apply("multiply", {0, 1}),
+                 Apply("add", {2, 1}), Apply("add", {3, 2})},
+                {2, 4});
+  EXPECT_THAT(Texts(program, MakeColumn<int64_t>({1, 2})),
+              testing::ElementsAre("int64: 2; 4", "int64: 6; 10"));
+}
+
 TEST(ProgramTest, RepeatsUniformOutputs) {
   const Program program = MakeOrDie(
       {ArgumentStep{0}, BoundStep{0}, Number(1), Apply("add", {1, 2})},
