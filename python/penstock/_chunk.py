@@ -294,7 +294,7 @@ def _strings(root: Array, column: ColumnLayout, items: int) -> Array:
         return same.astype(object)
     out = np.empty(items, object)
     texts = struct.Struct("%ds" * items % tuple(sizes.tolist()))
-    out[:] = texts.unpack_from(root, column.values_offset)
+    out[:] = texts.unpack_from(root.data, column.values_offset)
     return out
 
 
@@ -304,7 +304,8 @@ def _dense_strings(root: Array, column: ColumnLayout, rows: int) -> list[Any]:
         size *= dim
     items = _strings(root, column, rows * size)
     if not column.rank:
-        return items.tolist()
+        scalars: list[Any] = items.tolist()
+        return scalars
     return list(items.reshape(rows, *column.shape))
 
 
