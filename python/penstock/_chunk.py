@@ -291,7 +291,8 @@ def _strings(root: Array, column: ColumnLayout, items: int) -> Array:
     if size and bool((sizes == size).all()):
         # Records of one size: numpy makes them several times as fast.
         same = np.ndarray((items,), f"V{size}", root, column.values_offset)
-        return same.astype(object)
+        objects: Array = same.astype(object)
+        return objects
     out = np.empty(items, object)
     texts = struct.Struct("%ds" * items % tuple(sizes.tolist()))
     out[:] = texts.unpack_from(root.data, column.values_offset)

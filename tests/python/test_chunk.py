@@ -4,11 +4,11 @@ import struct
 
 import numpy as np
 import pytest
-from penstock._chunk import Column, RowError
 from pipelines import assert_equal
 
 import penstock as ps
 from penstock import _chunk, _dtypes
+from penstock._chunk import Column, RowError
 
 
 def round_trip(columns, rows, errors=()):

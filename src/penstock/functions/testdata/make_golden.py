@@ -25,7 +25,16 @@ import numpy as np
 
 warnings.simplefilter("ignore")
 
-INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+INTS = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
 FLOATS = ["float16", "float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
 DTYPES = ["bool"] + INTS + FLOATS + COMPLEX
@@ -42,9 +51,27 @@ def edges(name):
         return np.array(picked, dtype=name)
     if name in FLOATS:
         info = np.finfo(name)
-        picked = [0, 1, -1, 0.5, 2.5, -2.5, 3, -7.25, 100, np.inf, -np.inf, np.nan, info.max, info.tiny]
+        picked = [
+            0,
+            1,
+            -1,
+            0.5,
+            2.5,
+            -2.5,
+            3,
+            -7.25,
+            100,
+            np.inf,
+            -np.inf,
+            np.nan,
+            info.max,
+            info.tiny,
+        ]
         return np.array(picked, dtype=name)
-    return np.array([0, 1, -1, 1j, 2 + 1j, -4 + 8j, complex(np.inf, 1), complex(np.nan, 0)], dtype=name)
+    return np.array(
+        [0, 1, -1, 1j, 2 + 1j, -4 + 8j, complex(np.inf, 1), complex(np.nan, 0)],
+        dtype=name,
+    )
 
 
 def plain(name):
@@ -73,10 +100,14 @@ def table(name):
     if name == "bool":
         return rng.integers(0, 2, (3, 4)).astype(bool)
     if name in INTS:
-        return rng.integers(0 if name.startswith("u") else -9, 10, (3, 4)).astype(name)
+        return rng.integers(
+            0 if name.startswith("u") else -9, 10, (3, 4)
+        ).astype(name)
     if name in FLOATS:
         return rng.uniform(-3, 3, (3, 4)).astype(name)
-    return (rng.uniform(-3, 3, (3, 4)) + 1j * rng.uniform(-3, 3, (3, 4))).astype(name)
+    return (
+        rng.uniform(-3, 3, (3, 4)) + 1j * rng.uniform(-3, 3, (3, 4))
+    ).astype(name)
 
 
 SETS = {"v": edges, "p": plain, "e": exponents, "t": table}
@@ -126,7 +157,14 @@ UNARY = """negative positive abs sign square floor ceil trunc round reciprocal
 isnan isinf isfinite invert logical_not sqrt""".split()
 NEAR = "exp log log2 log10 log1p expm1 sin cos tan tanh arctan".split()
 REDUCE = "sum prod mean min max any all argmin argmax".split()
-WEAK = [("int", 3), ("int", -1), ("int", 300), ("float", 2.5), ("complex", 1j), ("bool", True)]
+WEAK = [
+    ("int", 3),
+    ("int", -1),
+    ("int", 300),
+    ("float", 2.5),
+    ("complex", 1j),
+    ("bool", True),
+]
 WEAK_FUNCTIONS = "add subtract multiply true_divide floor_divide mod maximum bitwise_and left_shift equal less".split()
 
 
@@ -135,14 +173,28 @@ def is_complex(*dtypes):
 
 
 def unary(name, d):
-    near = name in NEAR or (d in COMPLEX and name in ("abs", "sign", "sqrt", "reciprocal"))
-    which = "p" if (near and d in COMPLEX) or (name == "reciprocal" and d in INTS) else "v"
-    print("unary", name, which, short(d), result(getattr(np, name), SETS[which](d), near=near))
+    near = name in NEAR or (
+        d in COMPLEX and name in ("abs", "sign", "sqrt", "reciprocal")
+    )
+    which = (
+        "p"
+        if (near and d in COMPLEX) or (name == "reciprocal" and d in INTS)
+        else "v"
+    )
+    print(
+        "unary",
+        name,
+        which,
+        short(d),
+        result(getattr(np, name), SETS[which](d), near=near),
+    )
 
 
 def binary(name, a, b):
     near = name == "true_divide" and is_complex(a, b)
-    x_set = y_set = "p" if is_complex(a, b) and name in ("multiply", "true_divide") else "v"
+    x_set = y_set = (
+        "p" if is_complex(a, b) and name in ("multiply", "true_divide") else "v"
+    )
     if name == "power":
         near = not (a in INTS + ["bool"] and b in INTS + ["bool"])
         x_set, y_set = "p" if near else "v", "e"
@@ -150,7 +202,15 @@ def binary(name, a, b):
         return  # promotion is seen in other functions
     x, y = SETS[x_set](a), SETS[y_set](b)
     x, y = np.repeat(x, len(y)), np.tile(y, len(x))
-    print("binary", name, x_set, short(a), y_set, short(b), result(getattr(np, name), x, y, near=near))
+    print(
+        "binary",
+        name,
+        x_set,
+        short(a),
+        y_set,
+        short(b),
+        result(getattr(np, name), x, y, near=near),
+    )
 
 
 def weak(name, d, kind, value):
@@ -159,22 +219,47 @@ def weak(name, d, kind, value):
     which = "p" if d in COMPLEX or kind == "complex" else "v"
     text = "1j" if kind == "complex" else repr(value)
     function, data = getattr(np, name), SETS[which](d)
-    print("weak", name, which, short(d), kind, text, result(function, data, value))
+    print(
+        "weak", name, which, short(d), kind, text, result(function, data, value)
+    )
     if name not in ("add", "multiply", "maximum", "bitwise_and", "equal"):
-        print("kaew", name, which, short(d), kind, text, result(function, value, data))
+        print(
+            "kaew",
+            name,
+            which,
+            short(d),
+            kind,
+            text,
+            result(function, value, data),
+        )
 
 
 def cast(a, b):
     which = "p" if b.startswith("u") else "t"
     data = SETS[which](a)
     if not (b.startswith("u") and a in FLOATS):  # C leaves negative ones open
-        print("cast", which, short(a), short(b), result(lambda v: v.reshape(-1).astype(b), data))
+        print(
+            "cast",
+            which,
+            short(a),
+            short(b),
+            result(lambda v: v.reshape(-1).astype(b), data),
+        )
 
 
 def reduce(name, d, axis):
     near = d in FLOATS + COMPLEX
     function = getattr(np, name)
-    print("reduce", name, "t", short(d), axis, result(lambda v: function(v, axis=axis).reshape(-1), table(d), near=near))
+    print(
+        "reduce",
+        name,
+        "t",
+        short(d),
+        axis,
+        result(
+            lambda v: function(v, axis=axis).reshape(-1), table(d), near=near
+        ),
+    )
 
 
 def main():
