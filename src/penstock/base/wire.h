@@ -16,6 +16,8 @@ class WireWriter final {
   void Signed(int64_t value);  // zigzag, then a varint
   void Bytes(std::string_view bytes);
   void Bool(bool value) { Varint(value ? 1 : 0); }
+  // Appends what another writer wrote.
+  void Raw(std::string_view record) { bytes_.append(record); }
 
   const std::string& bytes() const { return bytes_; }
   std::string Take() { return std::move(bytes_); }
@@ -36,6 +38,8 @@ class WireReader final {
   // A view into the bytes given to the constructor.
   absl::StatusOr<std::string_view> Bytes();
   bool is_at_end() const { return rest_.empty(); }
+  // What was not read yet.
+  std::string_view rest() const { return rest_; }
 
  private:
   std::string_view rest_;

@@ -77,6 +77,10 @@ absl::Status Arena::AddSegment(size_t size) {
 }
 
 absl::StatusOr<Arena::Region> Arena::Allocate(size_t size) {
+  if (size > limit_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a frame needs ", size, " bytes; ", limit_bytes_, " are for frames"));
+  }
   const size_t rounded = RoundUp(std::max<size_t>(size, 1), kAlignment);
   MutexLock lock(&mutex_);
   for (size_t attempt = 0; attempt < 2; ++attempt) {

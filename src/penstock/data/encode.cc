@@ -184,6 +184,19 @@ class ColumnDecoder final {
     return product;
   }
 
+  // Items of a row of these dimensions. Each is looked at on its own, too: with
+  // a 0 among them the product says nothing.
+  absl::StatusOr<uint64_t> RowItems(const uint64_t* dims) const {
+    uint64_t items = 1;
+    uint64_t largest = 1;
+    for (int i = 0; i < d_.rank; ++i) {
+      PENSTOCK_ASSIGN_OR_RETURN(items, Multiply(items, dims[i]));
+      PENSTOCK_ASSIGN_OR_RETURN(
+          largest, Multiply(largest, std::max<uint64_t>(1, dims[i])));
+    }
+    return items;
+  }
+
   absl::Status CheckItemBytes(uint64_t items) const {
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t bytes,
                               Multiply(items, ItemSize(dtype_)));
@@ -210,12 +223,9 @@ class ColumnDecoder final {
   }
 
   absl::StatusOr<Column> DecodeDense() const {
-    Shape shape;
-    uint64_t items = rows_;
-    for (int i = 0; i < d_.rank; ++i) {
-      PENSTOCK_ASSIGN_OR_RETURN(items, Multiply(items, d_.dims[i]));
-      shape.push_back(static_cast<int64_t>(d_.dims[i]));
-    }
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t row_items, RowItems(d_.dims));
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t items, Multiply(rows_, row_items));
+    Shape shape(d_.dims, d_.dims + d_.rank);
     if (dtype_ == DType::kString) {
       PENSTOCK_ASSIGN_OR_RETURN(Buffer refs, StringRefs(items));
       return Column::Dense(dtype_, std::move(shape), rows_, std::move(refs),
@@ -236,11 +246,7 @@ class ColumnDecoder final {
     std::vector<uint64_t> starts{0};
     starts.reserve(rows_ + 1);
     for (uint64_t row = 0; row < rows_; ++row) {
-      uint64_t items = 1;
-      for (int i = 0; i < d_.rank; ++i) {
-        PENSTOCK_ASSIGN_OR_RETURN(items,
-                                  Multiply(items, dims[row * d_.rank + i]));
-      }
+      PENSTOCK_ASSIGN_OR_RETURN(uint64_t items, RowItems(dims + row * d_.rank));
       PENSTOCK_ASSIGN_OR_RETURN(items, Multiply(starts.back() + items, 1));
       starts.push_back(items);
     }

@@ -264,11 +264,7 @@ RowStore::~RowStore() = default;
 
 void RowStore::Resize(int64_t size) {
   size_ = size;
-  num_bytes_ = 0;
-  for (auto& column : columns_) {
-    column->Resize(size);
-    num_bytes_ += column->num_bytes();
-  }
+  for (auto& column : columns_) column->Resize(size);
   if (has_lineage_) lineage_.resize(size);
 }
 
@@ -288,8 +284,12 @@ void RowStore::Append(const Chunk& chunk, int64_t begin, int64_t count) {
   const int64_t first = size_;
   Resize(size_ + count);
   for (int64_t i = 0; i < count; ++i) Put(first + i, chunk, begin + i);
-  num_bytes_ = 0;
-  for (auto& column : columns_) num_bytes_ += column->num_bytes();
+}
+
+int64_t RowStore::num_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& column : columns_) bytes += column->num_bytes();
+  return bytes;
 }
 
 Chunk RowStore::Swap(absl::Span<const int64_t> places, const Chunk& chunk,

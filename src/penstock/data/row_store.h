@@ -22,13 +22,14 @@ class RowStore final {
 
   int64_t size() const { return size_; }
   // Bytes held, roughly.
-  int64_t num_bytes() const { return num_bytes_; }
+  int64_t num_bytes() const;
 
   // Adds rows [begin, begin + count) of `chunk` at new places at the end.
   void Append(const Chunk& chunk, int64_t begin, int64_t count);
 
   // For i in order: gives the row at places[i], then puts row begin + i of
   // `chunk` in its place. The rows given, in order, as one chunk.
+  // REQUIRES, as of Remove(): the rows given have the same ranks.
   Chunk Swap(absl::Span<const int64_t> places, const Chunk& chunk,
              int64_t begin);
 
@@ -52,7 +53,6 @@ class RowStore final {
   bool has_lineage_;
   std::map<int64_t, absl::Status> errors_;  // by place
   int64_t size_ = 0;
-  int64_t num_bytes_ = 0;
 };
 
 }  // namespace penstock

@@ -183,10 +183,10 @@ absl::Status CheckColumns(const Chunk& chunk,
           "component ", c, ": expected ", View(Name(leaves[c].dtype)), "; got ",
           View(Name(column.dtype()))));
     }
-    const int64_t rows_to_check = column.is_dense() ? 1 : column.rows();
-    for (int64_t row = 0; row < std::min(rows_to_check, column.rows()); ++row) {
-      if (leaves[c].shape.Accepts(column.RowShape(row))) continue;
+    if (column.is_dense() && leaves[c].shape.Accepts(column.shape())) continue;
+    for (int64_t row = 0; row < column.rows(); ++row) {
       if (ErrorAt(chunk, row) != nullptr) continue;
+      if (leaves[c].shape.Accepts(column.RowShape(row))) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "component ", c, ": expected shape ", leaves[c].shape.ToString(),
           "; got ", ToString(column.RowShape(row))));

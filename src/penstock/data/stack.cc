@@ -60,7 +60,9 @@ absl::StatusOr<Column> Stack(const Column& column, int64_t size) {
   if (column.is_dense()) {
     return column.Reshape(groups, WithFirst(size, column.shape()));
   }
-  const absl::Span<const int64_t> shape = column.RowShape(0);
+  const Shape none(column.rank(), 0);
+  const absl::Span<const int64_t> shape =
+      column.rows() > 0 ? column.RowShape(0) : none;
   for (int64_t row = 1; row < column.rows(); ++row) {
     if (column.RowShape(row) == shape) continue;
     return absl::InvalidArgumentError(absl::StrCat(

@@ -23,7 +23,7 @@ absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input,
   std::vector<RowError> errors;
   functions::EvalContext context;
   context.rows = input.rows;
-  context.random_key = scope.run->RandomKey(info_->id, /*with_epoch=*/true);
+  context.random_key = scope.run->RandomKey(*info_, /*with_epoch=*/true);
   context.lineage =
       input.has_lineage() ? input.lineage.As<uint64_t>() : nullptr;
   context.known_errors = &input.errors;

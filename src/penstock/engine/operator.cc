@@ -7,9 +7,10 @@
 
 namespace penstock::engine {
 
-uint64_t Run::RandomKey(int id, bool with_epoch) const {
-  const RandomState& state = random[id];
-  const uint64_t key = Combine(Combine(0x70656e73746f636b, state.seed), id);
+uint64_t Run::RandomKey(const OpInfo& info, bool with_epoch) const {
+  const RandomState& state = random[info.id];
+  const uint64_t key =
+      Combine(Combine(0x70656e73746f636b, state.seed), info.key);
   return with_epoch ? Combine(key, state.epoch) : key;
 }
 

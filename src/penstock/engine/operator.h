@@ -27,13 +27,19 @@ struct Scope {
   // Which repetition (and, in sub-plans, which outer row) this is: what the
   // lineage of rows and the order of shuffles begin with.
   uint64_t iteration = 0;
-  // The outer row alone: what a cache in a sub-plan is kept by.
+  // The bound values alone, whatever the repetition: what a cache in a sub-plan
+  // is kept by, and orders that stay the same.
   uint64_t binding = 0;
 };
 
 // What is the same for every operator.
 struct OpInfo {
-  int id = 0;        // unique in the pipeline, sub-plans included
+  int id = 0;  // unique in the pipeline, sub-plans included
+  // The same with nodes left out that change no row (prefetch, options): what
+  // randomness and states tell nodes apart by. Of those, that of the node
+  // before.
+  uint64_t key = 0;
+  bool is_transparent = false;
   std::string name;  // "map_2", in sub-plans "flat_map_1/map_0"
   plan::Location made_at;
   std::vector<TensorSpec> leaves;  // of its elements

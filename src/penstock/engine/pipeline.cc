@@ -1,5 +1,6 @@
 #include "penstock/engine/pipeline.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -105,6 +106,9 @@ class Builder final {
     const plan::Node& node = plan.nodes(index);
     OpInfo info;
     info.id = static_cast<int>(pipeline_->infos_.size());
+    info.is_transparent = node.has_prefetch() || node.has_with_options();
+    if (!info.is_transparent) ++num_keys_;
+    info.key = num_keys_;
     info.name = absl::StrCat(prefix, plan::NodeName(plan, index));
     info.made_at = node.made_at();
     info.instance = node.instance();
@@ -139,6 +143,7 @@ class Builder final {
   }
 
   Pipeline* const pipeline_;
+  uint64_t num_keys_ = 0;
   bool has_generator_ = false;
   bool says_how_far_ = false;
 };
@@ -172,9 +177,12 @@ void Instances::Drop(uint64_t instance) {
 
 namespace {
 
-std::shared_ptr<Run> MakeRun(const Pipeline& pipeline,
-                             const Environment& environment) {
+std::shared_ptr<Run> MakeRun(
+    const std::shared_ptr<const Pipeline>& shared_pipeline,
+    const Environment& environment) {
+  const Pipeline& pipeline = *shared_pipeline;
   auto run = std::make_shared<Run>();
+  run->pipeline = shared_pipeline;
   run->environment = environment;
   run->options.is_row_exact = pipeline.is_row_exact();
   run->options.needs_lineage = pipeline.needs_lineage();
@@ -190,7 +198,21 @@ std::shared_ptr<Run> MakeRun(const Pipeline& pipeline,
   return run;
 }
 
+// Nodes that have a random state in what Save() writes.
+uint64_t NumKeys(const Pipeline& pipeline) {
+  return static_cast<uint64_t>(
+      std::count_if(pipeline.ops().begin(), pipeline.ops().end(),
+                    [](const OpInfo& info) { return !info.is_transparent; }));
+}
+
 }  // namespace
+
+absl::StatusOr<Pull> Iterator::Next(const Request& request) {
+  if (!failure_.ok()) return failure_;
+  absl::StatusOr<Pull> pull = root_->Next(request);
+  if (!pull.ok()) failure_ = pull.status();
+  return pull;
+}
 
 absl::Status Iterator::Open() {
   Scope scope;
@@ -202,7 +224,7 @@ absl::Status Iterator::Open() {
 absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Start(
     std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
     Instances& instances, std::optional<uint64_t> epoch) {
-  std::shared_ptr<Run> run = MakeRun(*pipeline, environment);
+  std::shared_ptr<Run> run = MakeRun(pipeline, environment);
   for (const OpInfo& info : pipeline->ops()) {
     RandomState& state = run->random[info.id];
     if (info.instance == 0) continue;
@@ -219,10 +241,11 @@ std::string Iterator::Save() const {
   WireWriter writer;
   writer.Varint(kStateVersion);
   writer.Bytes(pipeline_->fingerprint());
-  writer.Varint(run_->random.size());
-  for (const RandomState& state : run_->random) {
-    writer.Varint(state.seed);
-    writer.Varint(state.epoch);
+  writer.Varint(NumKeys(*pipeline_));
+  for (const OpInfo& info : pipeline_->ops()) {
+    if (info.is_transparent) continue;
+    writer.Varint(run_->random[info.id].seed);
+    writer.Varint(run_->random[info.id].epoch);
   }
   WireWriter streams;
   root_->Save(streams);
@@ -244,9 +267,9 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   }
   PENSTOCK_ASSIGN_OR_RETURN(const std::string_view fingerprint, reader.Bytes());
   PENSTOCK_ASSIGN_OR_RETURN(const uint64_t count, reader.Varint());
-  std::shared_ptr<Run> run = MakeRun(*pipeline, environment);
+  std::shared_ptr<Run> run = MakeRun(pipeline, environment);
   const bool is_other = fingerprint != pipeline->fingerprint();
-  if (!is_other && count != run->random.size()) {
+  if (!is_other && count != NumKeys(*pipeline)) {
     return absl::DataLossError("damaged state: it has another number of nodes");
   }
   std::vector<RandomState> random;
@@ -272,7 +295,10 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
         "\n  States fit the pipeline they were saved from: same "
         "transformations, same parameters, same order."));
   }
-  run->random = std::move(random);
+  auto next = random.begin();
+  for (const OpInfo& info : pipeline->ops()) {
+    if (!info.is_transparent) run->random[info.id] = *next++;
+  }
   std::unique_ptr<Iterator> iterator(
       new Iterator(std::move(pipeline), std::move(run)));
   PENSTOCK_RETURN_IF_ERROR(iterator->Open());

@@ -83,9 +83,8 @@ class Iterator final {
       std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
       std::string_view state, int64_t skip_rows);
 
-  absl::StatusOr<Pull> Next(const Request& request) {
-    return root_->Next(request);
-  }
+  // A failure is returned again by every later call.
+  absl::StatusOr<Pull> Next(const Request& request);
   // The position before the next row: version, fingerprint, seeds and epochs,
   // every node's state, and a checksum.
   std::string Save() const;
@@ -102,6 +101,7 @@ class Iterator final {
   const std::shared_ptr<const Pipeline> pipeline_;
   const std::shared_ptr<Run> run_;
   std::unique_ptr<Stream> root_;
+  absl::Status failure_;
 };
 
 }  // namespace penstock::engine

@@ -51,15 +51,20 @@ struct RandomState {
   uint64_t epoch = 0;
 };
 
+struct OpInfo;
+
 struct Run {
+  // Keeps alive what streams and tasks refer to: a task may be the last one
+  // left of its iterator.
+  std::shared_ptr<const void> pipeline;
   Environment environment;
   RunOptions options;
   std::deque<NodeStats> stats;      // by OpInfo::id
   std::vector<RandomState> random;  // by OpInfo::id
 
-  // The key that node's random values and orders begin with. Where the user
+  // The key that a node's random values and orders begin with. Where the user
   // asked for the same in each iteration, without the epoch.
-  uint64_t RandomKey(int id, bool with_epoch) const;
+  uint64_t RandomKey(const OpInfo& info, bool with_epoch) const;
 };
 
 }  // namespace penstock::engine

@@ -11,6 +11,9 @@ namespace {
 // Ticks spent in streams pulled from the one that runs on this thread.
 thread_local uint64_t inner_ticks = 0;
 
+// Chunks that one pull may leave out before others get their turn.
+constexpr int kMaxSkippedChunks = 64;
+
 // An estimate that costs little: strings and ragged rows are sampled.
 int64_t ApproximateBytes(const Chunk& chunk) {
   constexpr int64_t kSample = 16;
@@ -51,7 +54,11 @@ WorkTimer::~WorkTimer() {
 Stream::~Stream() { counters_.Flush(*stats_); }
 
 absl::StatusOr<Pull> Stream::Next(const Request& request) {
-  while (skip_rows_ > 0) {
+  for (int chunks = 0; skip_rows_ > 0; ++chunks) {
+    if (chunks == kMaxSkippedChunks) {
+      request.waker->Wake();  // more to do; others first
+      return Pull::Blocked();
+    }
     PENSTOCK_ASSIGN_OR_RETURN(
         Pull pull,
         Measured({std::min(skip_rows_, kMaxChunkRows), request.waker}));
@@ -74,14 +81,16 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
   if (pull->has_rows()) {
     const Chunk& chunk = pull->chunk;
     const int64_t bytes = ApproximateBytes(chunk);
-    counters_.rows += chunk.rows;
-    counters_.bytes += bytes;
-    counters_.errors += chunk.errors.size();
-    ++counters_.chunks;
+    if (counts_ == Counts::kAll) {
+      counters_.rows += chunk.rows;
+      counters_.bytes += bytes;
+      counters_.errors += chunk.errors.size();
+      ++counters_.chunks;
+    }
     const int64_t fitting =
         std::max<int64_t>(1, kMaxChunkBytes / (bytes / chunk.rows + 1));
     row_limit_ = std::min({fitting, row_limit_ * 2, kMaxChunkRows});
-  } else if (pull->is_blocked()) {
+  } else if (pull->is_blocked() && counts_ == Counts::kAll) {
     ++counters_.blocked;
   }
   // Six atomic adds: once for many rows, or once for many small pulls.
@@ -135,31 +144,24 @@ void Input::Consume(int64_t rows) {
   }
 }
 
-void SavePosition(WireWriter& writer, std::string_view state, int64_t rows) {
-  writer.Varint(rows);
-  writer.Bytes(state);
+void SaveLater(WireWriter& writer, std::string_view state, int64_t rows) {
+  // A state begins with the rows to leave out.
+  WireReader reader(state);
+  const absl::StatusOr<uint64_t> skip = reader.Varint();
+  writer.Varint(skip.value_or(0) + static_cast<uint64_t>(rows));
+  writer.Raw(reader.rest());
 }
 
 void Input::Save(WireWriter& writer) const {
   if (rows_held() > 0) {
-    SavePosition(writer, position_, begin_);
-    return;
+    SaveLater(writer, position_, begin_);
+  } else {
+    stream_->Save(writer);
   }
-  WireWriter state;
-  stream_->Save(state);
-  SavePosition(writer, state.bytes(), 0);
 }
 
 absl::Status Input::Restore(WireReader& reader) {
-  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
-  PENSTOCK_ASSIGN_OR_RETURN(const std::string_view state, reader.Bytes());
-  WireReader state_reader(state);
-  PENSTOCK_RETURN_IF_ERROR(stream_->Restore(state_reader));
-  if (!state_reader.is_at_end()) {
-    return absl::DataLossError("a saved position has bytes left over");
-  }
-  stream_->SkipRows(static_cast<int64_t>(rows));
-  return absl::OkStatus();
+  return stream_->Restore(reader);
 }
 
 }  // namespace penstock::engine

@@ -52,16 +52,23 @@ struct Pull {
 // there on, however the chunks are cut.
 class Stream {
  public:
-  explicit Stream(NodeStats* stats) : stats_(stats) {}
+  // Whose rows are the node's own, or those of a part of its work (the rows
+  // that rebatch takes batches apart into): of that, only the time counts.
+  enum class Counts : uint8_t { kAll, kTime };
+
+  explicit Stream(NodeStats* stats, Counts counts = Counts::kAll)
+      : stats_(stats), counts_(counts) {}
   virtual ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   absl::StatusOr<Pull> Next(const Request& request);
 
-  void Save(WireWriter& writer) const;
+  // Virtual for streams that only stand in front of another (prefetch): what
+  // they write is what the other would, so that one fits the other's state.
+  virtual void Save(WireWriter& writer) const;
   // REQUIRES: nothing was pulled yet.
-  absl::Status Restore(WireReader& reader);
+  virtual absl::Status Restore(WireReader& reader);
   // Leaves out the next `rows` rows. They are computed when rows are next
   // asked for.
   void SkipRows(int64_t rows) { skip_rows_ += rows; }
@@ -72,11 +79,13 @@ class Stream {
   virtual absl::Status DoRestore(WireReader& reader) = 0;
 
   NodeStats* stats() const { return stats_; }
+  int64_t skip_rows() const { return skip_rows_; }
 
  private:
   absl::StatusOr<Pull> Measured(const Request& request);
 
   NodeStats* const stats_;
+  const Counts counts_;
   StreamCounters counters_;
   int64_t skip_rows_ = 0;
   // Rows that keep a chunk within kMaxChunkBytes, learnt from those given: one
@@ -120,9 +129,8 @@ class Input final {
   std::string position_;  // before chunk_
 };
 
-// A position as kept beside rows that were read ahead: the input's state before
-// a chunk, and how many of the chunk's rows were given away since. Written so
-// that Input::Restore() reads it.
-void SavePosition(WireWriter& writer, std::string_view state, int64_t rows);
+// Writes the saved `state` of a stream as it is `rows` rows later: how
+// positions inside a chunk are told, from the state before it.
+void SaveLater(WireWriter& writer, std::string_view state, int64_t rows);
 
 }  // namespace penstock::engine

@@ -32,6 +32,13 @@ absl::StatusOr<penstock::ElementSpec> InferOutput(const Node& node,
 // gives the root's spec. Errors are located.
 absl::StatusOr<penstock::ElementSpec> InferPlan(const Plan& plan, int depth);
 
+// The state that the function of a scan or reduce is called with: that of the
+// beginning, its shapes as wide as they become in later calls.
+absl::StatusOr<penstock::ElementSpec> InferState(const Scan& op,
+                                                 const Place& place);
+absl::StatusOr<penstock::ElementSpec> InferState(const Reduce& op,
+                                                 const Place& place);
+
 // Whether the node keeps something that its iterators share (a cache, a
 // sequence of random numbers), and so needs an instance.
 bool NeedsInstance(const Node& node);

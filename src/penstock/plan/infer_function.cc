@@ -138,6 +138,28 @@ absl::StatusOr<std::pair<penstock::ElementSpec, penstock::ElementSpec>> Fold(
   }
 }
 
+using Folded = std::pair<penstock::ElementSpec, penstock::ElementSpec>;
+
+absl::StatusOr<Folded> FoldScan(const Scan& op, const Place& place) {
+  return Fold(op.initial_state(), op.function(), "the function of scan", place,
+              [](const penstock::ElementSpec& returned) -> Result {
+                if (returned.kind == penstock::ElementSpec::Kind::kTuple &&
+                    returned.children.size() == 2) {
+                  return returned.children[0];
+                }
+                return TypeError(absl::StrCat(
+                    "the function of scan must return a tuple of the "
+                    "new state and the output; got ",
+                    returned.ToString()));
+              });
+}
+
+absl::StatusOr<Folded> FoldReduce(const Reduce& op, const Place& place) {
+  return Fold(
+      op.initial_state(), op.function(), "the function of reduce", place,
+      [](const penstock::ElementSpec& returned) -> Result { return returned; });
+}
+
 }  // namespace
 
 Result Of(const Map& op, const Place& place) {
@@ -170,30 +192,29 @@ Result Of(const Interleave& op, const Place& place) {
 }
 
 Result Of(const Scan& op, const Place& place) {
-  PENSTOCK_ASSIGN_OR_RETURN(
-      auto folded,
-      Fold(op.initial_state(), op.function(), "the function of scan", place,
-           [](const penstock::ElementSpec& returned) -> Result {
-             if (returned.kind == penstock::ElementSpec::Kind::kTuple &&
-                 returned.children.size() == 2) {
-               return returned.children[0];
-             }
-             return TypeError(
-                 absl::StrCat("the function of scan must return a tuple of the "
-                              "new state and the output; got ",
-                              returned.ToString()));
-           }));
+  PENSTOCK_ASSIGN_OR_RETURN(Folded folded, FoldScan(op, place));
   return folded.second.children[1];
 }
 
 Result Of(const Reduce& op, const Place& place) {
-  PENSTOCK_ASSIGN_OR_RETURN(
-      auto folded,
-      Fold(op.initial_state(), op.function(), "the function of reduce", place,
-           [](const penstock::ElementSpec& returned) -> Result {
-             return returned;
-           }));
+  PENSTOCK_ASSIGN_OR_RETURN(Folded folded, FoldReduce(op, place));
   return folded.first;
 }
 
 }  // namespace penstock::plan::infer
+
+namespace penstock::plan {
+
+absl::StatusOr<penstock::ElementSpec> InferState(const Scan& op,
+                                                 const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(infer::Folded folded, infer::FoldScan(op, place));
+  return folded.first;
+}
+
+absl::StatusOr<penstock::ElementSpec> InferState(const Reduce& op,
+                                                 const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(infer::Folded folded, infer::FoldReduce(op, place));
+  return folded.first;
+}
+
+}  // namespace penstock::plan

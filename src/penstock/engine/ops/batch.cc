@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
@@ -53,57 +54,50 @@ class BatchStream final : public Stream {
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     while (true) {
       const int64_t size = config_->sizes[turn_ % config_->sizes.size()];
-      if (size > 0 && open_.rows() == size) return Emit(open_.Build(), size);
+      if (size > 0 && open_rows_ == size) return EmitOpen();
       const int64_t wanted = size == 0 ? 1 : WantedRows(request, size);
       PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind,
                                 input_.Fill({wanted, request.waker}));
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
       if (kind == Pull::Kind::kEnd) {
-        if (open_.rows() == 0 || config_->drop_remainder) return Pull::End();
-        const int64_t rows = open_.rows();
-        return Emit(open_.Build(), rows);
+        if (open_rows_ == 0 || config_->drop_remainder) return Pull::End();
+        return EmitOpen();
       }
       if (size == 0) {
         ++turn_;
         return Pull::Rows(EmptyBatch());
       }
-      if (open_.rows() == 0 && input_.rows_held() >= size &&
+      if (open_rows_ == 0 && input_.rows_held() >= size &&
           input_.chunk().errors.empty()) {
         int64_t groups = std::min(request.max_rows, input_.rows_held() / size);
         if (config_->sizes.size() > 1 || !config_->takes_groups) groups = 1;
-        errors_given_ = 0;
-        return Emit(input_.Take(groups * size), size);
+        return Pull::Rows(EmitHeld(groups, size));
       }
-      PENSTOCK_ASSIGN_OR_RETURN(std::optional<Chunk> error, Gather(size));
+      std::optional<Chunk> error = Gather(size);
       if (error.has_value()) return Pull::Rows(*std::move(error));
     }
   }
 
   void DoSave(WireWriter& writer) const override {
     writer.Varint(turn_);
-    if (open_.rows() > 0 || errors_given_ > 0) {
-      writer.Varint(errors_given_);
-      writer.Bytes(open_position_);
-      return;
+    writer.Varint(errors_given_ + errors_to_drop_);
+    if (open_rows_ > 0 || errors_given_ > 0) {
+      writer.Raw(open_position_);
+    } else {
+      input_.Save(writer);
     }
-    WireWriter position;
-    input_.Save(position);
-    writer.Varint(0);
-    writer.Bytes(position.bytes());
   }
 
   absl::Status DoRestore(WireReader& reader) override {
     PENSTOCK_ASSIGN_OR_RETURN(turn_, reader.Varint());
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t errors, reader.Varint());
     errors_to_drop_ = static_cast<int64_t>(errors);
-    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view position, reader.Bytes());
-    WireReader position_reader(position);
-    return input_.Restore(position_reader);
+    return input_.Restore(reader);
   }
 
  private:
   int64_t WantedRows(const Request& request, int64_t size) const {
-    if (open_.rows() > 0) return size - open_.rows();
+    if (open_rows_ > 0) return size - open_rows_;
     const int64_t batches = config_->sizes.size() > 1 ? 1 : request.max_rows;
     // Whole batches, as many as a chunk may hold; one at least.
     const int64_t fitting = std::max<int64_t>(1, kMaxChunkRows / size);
@@ -112,9 +106,9 @@ class BatchStream final : public Stream {
 
   // Moves held rows into the open batch, up to an error or its end. Gives the
   // error, if one comes next.
-  absl::StatusOr<std::optional<Chunk>> Gather(int64_t size) {
+  std::optional<Chunk> Gather(int64_t size) {
     const Chunk& chunk = input_.chunk();
-    int64_t rows = std::min(input_.rows_held(), size - open_.rows());
+    int64_t rows = std::min(input_.rows_held(), size - open_rows_);
     bool is_error_next = false;
     for (const RowError& error : chunk.errors) {
       if (error.row < input_.begin()) continue;
@@ -124,33 +118,29 @@ class BatchStream final : public Stream {
       }
       break;
     }
-    if (open_.rows() == 0 && errors_given_ == 0) {
+    if (open_rows_ == 0 && errors_given_ == 0) {
       WireWriter position;
       input_.Save(position);
       open_position_ = position.Take();
     }
     if (rows > 0) {
-      if (!open_.Fits(chunk)) {
-        return info_.Located(absl::InvalidArgumentError(
-            "elements of a batch must have one rank; got different ones"));
-      }
-      open_.Append(chunk, input_.begin(), rows);
+      // Of rows that do not go together, only the number is of use.
+      if (open_.Fits(chunk)) open_.Append(chunk, input_.begin(), rows);
+      open_rows_ += rows;
       input_.Consume(rows);
     }
     if (!is_error_next) return std::nullopt;
     absl::Status status = *ErrorAt(input_.chunk(), input_.begin());
     Buffer lineage = input_.Take(1).lineage;
+    ++errors_given_;
     if (errors_to_drop_ > 0) {
       --errors_to_drop_;
-      ++errors_given_;
       return std::nullopt;
     }
-    ++errors_given_;
-    Chunk error =
-        ErrorChunk(std::move(status), PlaceholderColumns(info_.leaves, 1));
+    Chunk error = Failed(status);
     error.lineage = std::move(lineage);
     // Nothing open: the position after the error is as good as any.
-    if (open_.rows() == 0) errors_given_ = 0;
+    if (open_rows_ == 0) errors_given_ = 0;
     return error;
   }
 
@@ -162,44 +152,66 @@ class BatchStream final : public Stream {
     return chunk;
   }
 
-  absl::StatusOr<Pull> Emit(Chunk rows, int64_t size) {
-    ++turn_;
-    errors_given_ = 0;
-    absl::StatusOr<Chunk> batches = config_->assemble(rows, size);
-    if (!batches.ok() && rows.rows > size) {
-      // Find which of the groups it is.
-      return EmitOneByOne(rows, size);
-    }
-    if (!batches.ok()) {
-      batches = ErrorChunk(info_.Located(batches.status()),
-                           PlaceholderColumns(info_.leaves, 1));
-    }
-    batches->lineage = GroupLineage(rows, size);
-    return Pull::Rows(*std::move(batches));
+  Chunk Failed(const absl::Status& status) const {
+    return ErrorChunk(status, PlaceholderColumns(info_.leaves, 1));
   }
 
-  absl::StatusOr<Pull> EmitOneByOne(const Chunk& rows, int64_t size) {
+  // One batch of all of `rows`, or why there is none.
+  Chunk Assembled(const Chunk& rows) const {
+    absl::StatusOr<Chunk> batch = config_->assemble(rows, rows.rows);
+    if (!batch.ok()) batch = Failed(info_.Located(batch.status()));
+    batch->lineage = GroupLineage(rows, rows.rows);
+    return *std::move(batch);
+  }
+
+  Pull EmitOpen() {
+    const int64_t rows = std::exchange(open_rows_, 0);
+    ++turn_;
+    errors_given_ = 0;
+    const Chunk open = open_.Build();
+    Chunk batch = Assembled(open);
+    if (open.rows < rows) {
+      Buffer lineage = batch.lineage;
+      batch = Failed(info_.Located(absl::InvalidArgumentError(
+          "elements of a batch must have one rank; got different ones")));
+      batch.lineage = std::move(lineage);
+    }
+    return Pull::Rows(std::move(batch));
+  }
+
+  // Up to `groups` batches of held rows.
+  Chunk EmitHeld(int64_t groups, int64_t size) {
+    ++turn_;
+    errors_given_ = 0;
+    const Chunk rows = Slice(input_.chunk(), input_.begin(), groups * size);
+    if (groups > 1) {
+      absl::StatusOr<Chunk> batches = config_->assemble(rows, size);
+      if (batches.ok()) {
+        batches->lineage = GroupLineage(rows, size);
+        input_.Consume(groups * size);
+        return *std::move(batches);
+      }
+    }
+    // Not all of one shape, or one of them fails.
     ChunkBuilder out;
     for (int64_t begin = 0; begin < rows.rows; begin += size) {
-      const Chunk group = Slice(rows, begin, size);
-      absl::StatusOr<Chunk> batch = config_->assemble(group, size);
-      if (!batch.ok()) {
-        batch = ErrorChunk(info_.Located(batch.status()),
-                           PlaceholderColumns(info_.leaves, 1));
-      }
-      batch->lineage = GroupLineage(group, size);
-      if (!out.Fits(*batch)) return info_.Located(batch->errors[0].status);
-      out.Append(*batch, 0, 1);
+      const Chunk batch = Assembled(Slice(rows, begin, size));
+      if (!out.Fits(batch)) break;
+      out.Append(batch, 0, 1);
+      input_.Consume(size);
     }
-    return Pull::Rows(out.Build());
+    return out.Build();
   }
 
   const Scope scope_;
   const OpInfo& info_;
   const std::shared_ptr<const BatchConfig> config_;
   Input input_;
-  uint64_t turn_ = 0;           // batches begun: which size is next
-  ChunkBuilder open_;           // rows of a batch that is not full yet
+  uint64_t turn_ = 0;  // batches begun: which size is next
+  // Of a batch that is not full yet: its rows, and how many they are (more than
+  // are there if some did not fit).
+  ChunkBuilder open_;
+  int64_t open_rows_ = 0;
   std::string open_position_;   // of the input before them
   int64_t errors_given_ = 0;    // since open_position_
   int64_t errors_to_drop_ = 0;  // after a restore: given before the save

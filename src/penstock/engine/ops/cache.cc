@@ -19,6 +19,9 @@ absl::StatusOr<Chunk> Compact(const Chunk& chunk) {
   return copy;
 }
 
+// Chunks that are made again before others get their turn.
+constexpr int kMaxRefilledChunks = 64;
+
 class CacheStream final : public Stream {
  public:
   CacheStream(const Scope& scope, const OpInfo& info,
@@ -49,13 +52,23 @@ class CacheStream final : public Stream {
         filling_ = std::make_shared<CachedRows>();
         filling_->reservation =
             std::make_unique<Reservation>(scope_.run->environment.memory);
-        if (given_ > 0) SkipRows(std::exchange(given_, 0));
+        // Restored without the rows: they are made again from the beginning.
+        refill_until_ = std::exchange(given_, 0);
       }
     }
-    return cached_ != nullptr ? Replay(request) : PassAndKeep(request);
+    if (cached_ != nullptr) return Replay(request);
+    for (int chunks = 0; given_ < refill_until_; ++chunks) {
+      if (chunks == kMaxRefilledChunks) return Yield(request);
+      PENSTOCK_ASSIGN_OR_RETURN(
+          Pull pull, PassAndKeep({refill_until_ - given_, request.waker}));
+      if (!pull.has_rows()) return pull;
+    }
+    return PassAndKeep(request);
   }
 
-  void DoSave(WireWriter& writer) const override { writer.Varint(given_); }
+  void DoSave(WireWriter& writer) const override {
+    writer.Varint(std::max(given_, refill_until_));
+  }
   absl::Status DoRestore(WireReader& reader) override {
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t given, reader.Varint());
     given_ = static_cast<int64_t>(given);
@@ -83,8 +96,8 @@ class CacheStream final : public Stream {
     PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
     if (pull.is_end()) Publish();
     if (!pull.has_rows()) return pull;
-    if (!pull.chunk.errors.empty()) has_errors_ = true;
-    if (filling_ != nullptr && !has_errors_) {
+    if (!pull.chunk.errors.empty()) filling_ = nullptr;
+    if (filling_ != nullptr) {
       PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Compact(pull.chunk));
       copy.lineage = Buffer();
       PENSTOCK_RETURN_IF_ERROR(info_.Located(filling_->reservation->Resize(
@@ -100,7 +113,7 @@ class CacheStream final : public Stream {
   }
 
   void Publish() {
-    if (filling_ != nullptr && !has_errors_) {
+    if (filling_ != nullptr) {
       scope_.run->environment.caches->Publish(key_, filling_);
     }
     filling_ = nullptr;
@@ -111,11 +124,12 @@ class CacheStream final : public Stream {
   const std::optional<int64_t> finite_rows_;
   const CacheStore::Key key_;
   const OperatorPtr input_;
-  std::unique_ptr<Stream> stream_;            // of a pass that fills the cache
-  std::shared_ptr<CachedRows> filling_;       // null once published
+  std::unique_ptr<Stream> stream_;  // of a pass that fills the cache
+  // Null once published, or if an element was an error.
+  std::shared_ptr<CachedRows> filling_;
   std::shared_ptr<const CachedRows> cached_;  // of a pass that replays it
-  bool has_errors_ = false;
   int64_t given_ = 0;
+  int64_t refill_until_ = 0;
 };
 
 }  // namespace

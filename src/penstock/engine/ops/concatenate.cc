@@ -1,5 +1,6 @@
 #include "penstock/engine/ops/concatenate.h"
 
+#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 
 namespace penstock::engine {
@@ -11,6 +12,7 @@ class ConcatenateStream final : public Stream {
                     std::vector<OperatorPtr> inputs)
       : Stream(StatsOf(scope, info)),
         scope_(scope),
+        key_(info.key),
         inputs_(std::move(inputs)) {}
 
  protected:
@@ -21,7 +23,7 @@ class ConcatenateStream final : public Stream {
       }
       PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
       if (!pull.is_end()) {
-        if (index_ > 0) SaltLineage(pull.chunk, index_);
+        if (index_ > 0) SaltLineage(pull.chunk, Combine(key_, index_));
         return pull;
       }
       stream_.reset();
@@ -49,6 +51,7 @@ class ConcatenateStream final : public Stream {
 
  private:
   const Scope scope_;
+  const uint64_t key_;
   const std::vector<OperatorPtr> inputs_;
   size_t index_ = 0;
   std::unique_ptr<Stream> stream_;  // of inputs_[index_], once begun

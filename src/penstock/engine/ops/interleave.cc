@@ -43,6 +43,22 @@ struct Slot {
   bool is_open() const { return input.is_open() || rereading != nullptr; }
 };
 
+// A word for the value of a column of one row.
+uint64_t HashValue(const Column& column, uint64_t seed) {
+  for (int64_t dim : column.RowShape(0)) {
+    seed = Combine(seed, static_cast<uint64_t>(dim));
+  }
+  const int64_t items = column.RowItems(0);
+  if (column.dtype() != DType::kString) {
+    const size_t size = items * ItemSize(column.dtype());
+    return HashBytes({column.Row<char>(0), size}, seed);
+  }
+  for (int64_t i = 0; i < items; ++i) {
+    seed = HashBytes(column.Row<StringRef>(0)[i].view(), seed);
+  }
+  return seed;
+}
+
 class InterleaveStream final : public Stream {
  public:
   InterleaveStream(const Scope& scope, const OpInfo& info,
@@ -227,12 +243,15 @@ class InterleaveStream final : public Stream {
       bound->push_back(RowOf(column, row));
     }
     Scope scope = scope_;
-    scope.bound = std::move(bound);
     if (values.has_lineage()) {
       const uint64_t lineage = values.lineage.As<uint64_t>()[row];
-      scope.iteration = Combine(lineage, static_cast<uint64_t>(info_.id));
-      scope.binding = scope.iteration;
+      scope.iteration = Combine(lineage, info_.key);
+      scope.binding = Combine(scope_.binding, info_.key);
+      for (const Column& column : *bound) {
+        scope.binding = HashValue(column, scope.binding);
+      }
     }
+    scope.bound = std::move(bound);
     return config_->inner->Start(scope);
   }
 
@@ -240,11 +259,12 @@ class InterleaveStream final : public Stream {
     if (config_->parallelism <= 1 || scope_.run->options.is_row_exact) {
       return inner;
     }
-    return MakeAheadStream(scope_, stats(), std::move(inner), std::nullopt);
+    return MakeAheadStream(scope_, stats(), std::move(inner));
   }
 
   // Lets the other places' datasets begin to read while this one waits.
   absl::Status StartOthers(const Request& request) {
+    if (scope_.run->options.is_row_exact) return absl::OkStatus();
     for (Slot& slot : slots_) {
       if (!slot.input.is_open() || slot.input.rows_held() > 0) continue;
       if (&slot == &slots_[place_]) continue;

@@ -174,7 +174,7 @@ OperatorOr MakeListFiles(const plan::ListFiles& spec, OpContext& context) {
     std::optional<uint64_t> key;
     if (spec.shuffle()) {
       const bool reshuffle = spec.reshuffle_each_iteration();
-      key = Combine(scope.run->RandomKey(info.id, reshuffle),
+      key = Combine(scope.run->RandomKey(info, reshuffle),
                     reshuffle ? scope.iteration : scope.binding);
     }
     return std::make_unique<ListFilesStream>(scope, info, std::move(patterns),

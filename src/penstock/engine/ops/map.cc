@@ -2,6 +2,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/engine/evaluate.h"
+#include "penstock/engine/ops/given_runs.h"
 #include "penstock/engine/ops/parallel_map.h"
 
 namespace penstock::engine {
@@ -19,32 +20,35 @@ class MapStream final : public Stream {
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
-    PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
+    while (!runs_.empty() && runs_.front().keep == 0) {
+      input_->SkipRows(runs_.front().drop);
+      runs_.PopFront();
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(
+        Pull pull,
+        input_->Next({runs_.Limit(request.max_rows), request.waker}));
     if (!pull.has_rows()) return pull;
+    runs_.Read(pull.chunk.rows);
     PENSTOCK_ASSIGN_OR_RETURN(pull.chunk, function_->Apply(pull.chunk, scope_));
     return pull;
   }
 
+  // As a parallel map does: states fit any parallelism.
   void DoSave(WireWriter& writer) const override {
-    // As a position in the input: what a parallel map writes, too.
-    WireWriter state;
-    input_->Save(state);
-    SavePosition(writer, state.bytes(), 0);
+    runs_.Save(writer);
+    input_->Save(writer);
   }
 
   absl::Status DoRestore(WireReader& reader) override {
-    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
-    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view state, reader.Bytes());
-    WireReader state_reader(state);
-    PENSTOCK_RETURN_IF_ERROR(input_->Restore(state_reader));
-    input_->SkipRows(static_cast<int64_t>(rows));
-    return absl::OkStatus();
+    PENSTOCK_RETURN_IF_ERROR(runs_.Restore(reader));
+    return input_->Restore(reader);
   }
 
  private:
   const Scope scope_;
   const std::unique_ptr<Stream> input_;
   const std::shared_ptr<const Evaluator> function_;
+  GivenRuns runs_;  // of a restored state
 };
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
+#include <list>
 #include <utility>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
+#include "penstock/engine/ops/given_runs.h"
 
 namespace penstock::engine {
 namespace {
@@ -37,20 +38,18 @@ class Doorbell final {
 class MapTask final : public Task {
  public:
   MapTask(const Scope& scope, const OpInfo& info, Chunk input,
-          std::string position, std::shared_ptr<const Evaluator> function,
+          std::shared_ptr<const Evaluator> function,
           std::shared_ptr<Doorbell> doorbell)
       : Task(scope.run->environment.executor),
         scope_(scope),
         stats_(*StatsOf(scope, info)),
         input_(std::move(input)),
-        position_(std::move(position)),
         function_(std::move(function)),
         doorbell_(std::move(doorbell)) {}
 
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
   // REQUIRES: is_done().
   absl::StatusOr<Chunk>& result() { return result_; }
-  const std::string& position() const { return position_; }
   uint64_t ticks() const { return ticks_; }
 
  protected:
@@ -72,12 +71,25 @@ class MapTask final : public Task {
   const Scope scope_;
   NodeStats& stats_;
   Chunk input_;
-  const std::string position_;
   const std::shared_ptr<const Evaluator> function_;
   const std::shared_ptr<Doorbell> doorbell_;
   absl::StatusOr<Chunk> result_ = Chunk();
   uint64_t ticks_ = 0;
   std::atomic<bool> is_done_{false};
+};
+
+// Some rows of the input: under way, done, being given away, or all given.
+struct Piece {
+  std::string position;  // of the input before them
+  int64_t rows = 0;
+  int64_t given = 0;              // from their beginning
+  std::shared_ptr<MapTask> task;  // null once the rows are in `chunk`
+  Chunk chunk;
+
+  bool is_given() const { return given == rows; }
+  bool is_ready() const {
+    return !is_given() && (task == nullptr || task->is_done());
+  }
 };
 
 class ParallelMapStream final : public Stream {
@@ -97,80 +109,94 @@ class ParallelMapStream final : public Stream {
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
-    if (given_ == head_.rows) {
-      PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind, NextChunk(request));
-      if (kind == Pull::Kind::kEnd) return Pull::End();
-      if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
+    FillWindow(request);
+    // Set before looking: a task that ends in between rings then.
+    doorbell_->Set(request.waker);
+    auto piece = std::find_if(
+        pieces_.begin(), pieces_.end(),
+        [this](const Piece& each) { return keep_order_ || each.is_ready(); });
+    if (piece == pieces_.end() || !piece->is_ready()) {
+      if (!pieces_.empty() || (failure_.ok() && !has_ended_)) {
+        return Pull::Blocked();
+      }
+      PENSTOCK_RETURN_IF_ERROR(failure_);
+      return Pull::End();
     }
-    const int64_t rows = std::min(request.max_rows, head_.rows - given_);
-    Chunk chunk = Slice(head_, given_, rows);
-    given_ += rows;
+    if (piece->task != nullptr) {
+      PENSTOCK_RETURN_IF_ERROR(piece->task->result().status());
+      Learn(*piece->task);
+      piece->chunk = *std::move(piece->task->result());
+      piece->task = nullptr;
+      --num_tasks_;
+    }
+    const int64_t rows = std::min(request.max_rows, piece->rows - piece->given);
+    Chunk chunk = Slice(piece->chunk, piece->given, rows);
+    piece->given += rows;
+    if (piece->is_given()) piece->chunk = Chunk();
+    while (!pieces_.empty() && pieces_.front().is_given()) pieces_.pop_front();
     return Pull::Rows(std::move(chunk));
   }
 
   void DoSave(WireWriter& writer) const override {
-    if (given_ < head_.rows) {
-      SavePosition(writer, head_position_, given_);
+    if (pieces_.empty()) {
+      runs_.Save(writer);
+      input_->Save(writer);
       return;
     }
-    if (!tasks_.empty()) {
-      SavePosition(writer, tasks_.front()->position(), 0);
-      return;
+    const Piece& first = pieces_.front();
+    GivenRuns runs;
+    for (const Piece& piece : pieces_) {
+      runs.Append(0, &piece == &first ? 0 : piece.given);
+      runs.Append(piece.rows - piece.given, 0);
     }
-    WireWriter state;
-    input_->Save(state);
-    SavePosition(writer, state.bytes(), 0);
+    runs.Append(runs_);
+    runs.Save(writer);
+    SaveLater(writer, first.position, first.given);
   }
 
   absl::Status DoRestore(WireReader& reader) override {
-    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
-    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view state, reader.Bytes());
-    WireReader state_reader(state);
-    PENSTOCK_RETURN_IF_ERROR(input_->Restore(state_reader));
-    input_->SkipRows(static_cast<int64_t>(rows));
-    return absl::OkStatus();
+    PENSTOCK_RETURN_IF_ERROR(runs_.Restore(reader));
+    return input_->Restore(reader);
   }
 
  private:
-  // Moves the next finished chunk to head_.
-  absl::StatusOr<Pull::Kind> NextChunk(const Request& request) {
-    PENSTOCK_RETURN_IF_ERROR(FillWindow(request));
-    if (tasks_.empty()) {
-      return has_ended_ ? Pull::Kind::kEnd : Pull::Kind::kBlocked;
-    }
-    // Set before looking: a task that ends in between rings then.
-    doorbell_->Set(request.waker);
-    auto ready = tasks_.begin();
-    if (!keep_order_) {
-      ready = std::find_if(tasks_.begin(), tasks_.end(),
-                           [](const auto& task) { return task->is_done(); });
-      if (ready == tasks_.end()) return Pull::Kind::kBlocked;
-    }
-    MapTask& task = **ready;
-    if (!task.is_done()) return Pull::Kind::kBlocked;
-    PENSTOCK_RETURN_IF_ERROR(task.result().status());
-    Learn(task);
-    head_ = *std::move(task.result());
-    head_position_ = task.position();
-    given_ = 0;
-    tasks_.erase(ready);
-    return Pull::Kind::kRows;
-  }
+  // Pieces that wait for one before them are small, but not for nothing.
+  size_t MaxPieces() const { return 8 * window_; }
 
-  absl::Status FillWindow(const Request& request) {
-    while (tasks_.size() < window_ && !has_ended_) {
+  void FillWindow(const Request& request) {
+    while (num_tasks_ < window_ && pieces_.size() < MaxPieces() &&
+           !has_ended_ && failure_.ok()) {
       WireWriter position;
       input_->Save(position);
-      PENSTOCK_ASSIGN_OR_RETURN(Pull pull,
-                                input_->Next({rows_per_task_, request.waker}));
-      if (pull.is_end()) has_ended_ = true;
-      if (!pull.has_rows()) break;
-      tasks_.push_back(
-          std::make_shared<MapTask>(scope_, info_, std::move(pull.chunk),
-                                    position.Take(), function_, doorbell_));
-      tasks_.back()->Wake();
+      if (!runs_.empty() && runs_.front().keep == 0) {
+        const int64_t rows = runs_.front().drop;
+        if (!pieces_.empty()) {
+          pieces_.push_back({position.Take(), rows, rows, nullptr, {}});
+        }
+        input_->SkipRows(rows);
+        runs_.PopFront();
+        continue;
+      }
+      absl::StatusOr<Pull> pull =
+          input_->Next({runs_.Limit(rows_per_task_), request.waker});
+      if (!pull.ok()) {
+        failure_ = pull.status();  // after the rows before it
+        return;
+      }
+      has_ended_ = pull->is_end();
+      if (!pull->has_rows()) return;
+      const int64_t rows = pull->chunk.rows;
+      runs_.Read(rows);
+      pieces_.push_back(
+          {position.Take(),
+           rows,
+           0,
+           std::make_shared<MapTask>(scope_, info_, std::move(pull->chunk),
+                                     function_, doorbell_),
+           {}});
+      ++num_tasks_;
+      pieces_.back().task->Wake();
     }
-    return absl::OkStatus();
   }
 
   // A hand-off costs about 30 µs: a task should run for ten times that.
@@ -187,12 +213,12 @@ class ParallelMapStream final : public Stream {
   const size_t window_;
   const bool keep_order_;
   const std::shared_ptr<Doorbell> doorbell_;
-  std::deque<std::shared_ptr<MapTask>> tasks_;  // in the input's order
+  std::list<Piece> pieces_;  // in the input's order; the first has rows left
+  size_t num_tasks_ = 0;     // pieces that have one
   bool has_ended_ = false;
+  absl::Status failure_;  // of the input
   int64_t rows_per_task_ = 1;
-  Chunk head_;  // being given away
-  int64_t given_ = 0;
-  std::string head_position_;
+  GivenRuns runs_;  // of a restored state, not read yet
 };
 
 }  // namespace

@@ -13,20 +13,22 @@ namespace {
 // Without a given size: chunks held ready.
 constexpr size_t kChunksAhead = 4;
 
-// Pulls the input and keeps what it gave. The stream's own side takes rows
-// under the same lock; the input is touched by the task alone once it runs.
+// Pulls the input and keeps what it gave. While a pull is under way the input
+// belongs to the task; otherwise it is touched under the lock alone.
 class Filler final : public Task {
  public:
-  Filler(Executor* executor, std::unique_ptr<Stream> input,
+  Filler(const Scope& scope, std::unique_ptr<Stream> input,
          std::optional<int64_t> buffer_rows)
-      : Task(executor), buffer_rows_(buffer_rows), input_(std::move(input)) {}
+      : Task(scope.run->environment.executor),
+        scope_(scope),
+        buffer_rows_(buffer_rows),
+        input_(std::move(input)) {}
 
   // REQUIRES: not started.
-  absl::Status Restore(WireReader& reader) {
-    PENSTOCK_RETURN_IF_ERROR(input_->Restore(reader));
-    return absl::OkStatus();
+  absl::Status Restore(WireReader& reader) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return input_->Restore(reader);
   }
-  void SkipRows(int64_t rows) { input_->SkipRows(rows); }
 
   absl::StatusOr<Pull> Take(const Request& request)
       ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -47,56 +49,67 @@ class Filler final : public Task {
     return pull;
   }
 
-  void Save(WireWriter& writer) const ABSL_LOCKS_EXCLUDED(mutex_) {
+  // The input's state, `later` rows after the last one that was taken.
+  void Save(WireWriter& writer, int64_t later) const
+      ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     if (!items_.empty()) {
-      SavePosition(writer, items_.front().position, items_.front().given);
+      SaveLater(writer, items_.front().position, items_.front().given + later);
       return;
     }
     if (is_pulling_ || has_ended_) {
-      SavePosition(writer, position_, 0);
+      SaveLater(writer, position_, later);
       return;
     }
     WireWriter state;
     input_->Save(state);
-    SavePosition(writer, state.bytes(), 0);
+    SaveLater(writer, state.bytes(), later);
   }
 
+  // Nothing is pulled after it. The input goes now or, if a pull is under way,
+  // right after that.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::unique_ptr<Stream> input;
+    std::deque<Item> items;
     MutexLock lock(&mutex_);
     is_cancelled_ = true;
-    items_.clear();
+    items.swap(items_);
     waker_ = nullptr;
+    if (!is_pulling_) input.swap(input_);
   }
 
  protected:
   Next RunSlice() override ABSL_LOCKS_EXCLUDED(mutex_) {
     int64_t room;
+    Stream* input;
     {
       MutexLock lock(&mutex_);
-      if (is_cancelled_) {
-        input_.reset();  // here: no pull is under way
-        return Next::kWait;
-      }
+      if (is_cancelled_) return Next::kWait;
       room = Room();
       if (room <= 0 || has_ended_ || !failure_.ok()) return Next::kWait;
       WireWriter state;
       input_->Save(state);
       position_ = state.Take();
       is_pulling_ = true;
+      input = input_.get();
     }
-    absl::StatusOr<Pull> pull = input_->Next({room, shared_from_this()});
+    absl::StatusOr<Pull> pull = input->Next({room, shared_from_this()});
     Waker waker;
+    std::unique_ptr<Stream> cancelled;
     {
       MutexLock lock(&mutex_);
       is_pulling_ = false;
+      if (is_cancelled_) {
+        cancelled.swap(input_);
+        return Next::kWait;
+      }
       if (!pull.ok()) {
         failure_ = pull.status();
       } else if (pull->is_end()) {
         has_ended_ = true;
       } else if (pull->is_blocked()) {
         return Next::kWait;
-      } else if (!is_cancelled_) {
+      } else {
         rows_held_ += pull->chunk.rows;
         items_.push_back({std::move(pull->chunk), position_, 0});
       }
@@ -129,10 +142,12 @@ class Filler final : public Task {
     return chunk;
   }
 
+  // First, so that it goes last: streams count into its run when they end.
+  const Scope scope_;
   const std::optional<int64_t> buffer_rows_;
-  std::unique_ptr<Stream> input_;
 
   mutable Mutex mutex_;
+  std::unique_ptr<Stream> input_ ABSL_GUARDED_BY(mutex_);
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
   int64_t rows_held_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string position_ ABSL_GUARDED_BY(mutex_);  // before the last pull
@@ -145,63 +160,63 @@ class Filler final : public Task {
 
 class AheadStream final : public Stream {
  public:
-  AheadStream(const Scope& scope, NodeStats* stats,
+  AheadStream(const Scope& scope, NodeStats* stats, Counts counts,
               std::unique_ptr<Stream> input, std::optional<int64_t> buffer_rows)
-      : Stream(stats),
-        run_(scope.run),
-        filler_(std::make_shared<Filler>(scope.run->environment.executor,
-                                         std::move(input), buffer_rows)) {}
-  // The filler frees the input in its own last slice, never under a pull.
-  ~AheadStream() override {
-    filler_->Cancel();
-    filler_->Wake();
+      : Stream(stats, counts),
+        filler_(
+            std::make_shared<Filler>(scope, std::move(input), buffer_rows)) {}
+  ~AheadStream() override { filler_->Cancel(); }
+
+  void Save(WireWriter& writer) const override {
+    filler_->Save(writer, skip_rows());
+  }
+  absl::Status Restore(WireReader& reader) override {
+    return filler_->Restore(reader);
   }
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     return filler_->Take(request);
   }
-  void DoSave(WireWriter& writer) const override { filler_->Save(writer); }
-  absl::Status DoRestore(WireReader& reader) override {
-    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
-    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view state, reader.Bytes());
-    WireReader state_reader(state);
-    PENSTOCK_RETURN_IF_ERROR(filler_->Restore(state_reader));
-    filler_->SkipRows(static_cast<int64_t>(rows));
-    return absl::OkStatus();
-  }
+  void DoSave(WireWriter&) const override {}
+  absl::Status DoRestore(WireReader&) override { return absl::OkStatus(); }
 
  private:
-  const std::shared_ptr<Run> run_;
   const std::shared_ptr<Filler> filler_;
 };
 
-// prefetch(0): nothing ahead, but positions as of any prefetch.
+// prefetch(0): nothing ahead.
 class NoneAheadStream final : public Stream {
  public:
   NoneAheadStream(NodeStats* stats, std::unique_ptr<Stream> input)
       : Stream(stats), input_(std::move(input)) {}
 
- protected:
-  absl::StatusOr<Pull> DoNext(const Request& request) override {
-    return input_.Next(request);
+  void Save(WireWriter& writer) const override {
+    WireWriter state;
+    input_->Save(state);
+    SaveLater(writer, state.bytes(), skip_rows());
   }
-  void DoSave(WireWriter& writer) const override { input_.Save(writer); }
-  absl::Status DoRestore(WireReader& reader) override {
-    return input_.Restore(reader);
+  absl::Status Restore(WireReader& reader) override {
+    return input_->Restore(reader);
   }
 
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    return input_->Next(request);
+  }
+  void DoSave(WireWriter&) const override {}
+  absl::Status DoRestore(WireReader&) override { return absl::OkStatus(); }
+
  private:
-  Input input_;
+  const std::unique_ptr<Stream> input_;
 };
 
 }  // namespace
 
 std::unique_ptr<Stream> MakeAheadStream(const Scope& scope, NodeStats* stats,
-                                        std::unique_ptr<Stream> input,
-                                        std::optional<int64_t> buffer_rows) {
-  return std::make_unique<AheadStream>(scope, stats, std::move(input),
-                                       buffer_rows);
+                                        std::unique_ptr<Stream> input) {
+  return std::make_unique<AheadStream>(scope, stats, Stream::Counts::kTime,
+                                       std::move(input), std::nullopt);
 }
 
 OperatorOr MakePrefetch(const plan::Prefetch& spec, OperatorPtr input,
@@ -216,8 +231,9 @@ OperatorOr MakePrefetch(const plan::Prefetch& spec, OperatorPtr input,
           return std::make_unique<NoneAheadStream>(StatsOf(scope, info),
                                                    std::move(stream));
         }
-        return MakeAheadStream(scope, StatsOf(scope, info), std::move(stream),
-                               buffer_rows);
+        return std::make_unique<AheadStream>(scope, StatsOf(scope, info),
+                                             Stream::Counts::kAll,
+                                             std::move(stream), buffer_rows);
       });
 }
 

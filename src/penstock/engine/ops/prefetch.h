@@ -4,7 +4,8 @@
 //   Cardinality  that of the input
 //   Memory       buffer_size elements, or about four chunks if unset
 //   Threads      a task pulls the input; the caller takes what is ready
-//   Checkpoint   the input's position before the oldest row not given yet
+//   Checkpoint   the input's state before the oldest row not given yet, and
+//                nothing of its own: states fit with and without a prefetch
 //   Errors       the input's
 //   Knobs        buffer_size, if unset
 #pragma once
@@ -19,11 +20,9 @@ namespace penstock::engine {
 OperatorOr MakePrefetch(const plan::Prefetch& spec, OperatorPtr input,
                         OpContext& context);
 
-// A stream that gives what `input` does and computes it ahead. `stats` may be
-// those of another node: positions are the input's, so that one may be put in
-// front of any stream without changing what is saved.
+// A stream that gives what `input` does and computes it ahead, as a part of the
+// node of `stats`: rows are not counted again. Its states are the input's.
 std::unique_ptr<Stream> MakeAheadStream(const Scope& scope, NodeStats* stats,
-                                        std::unique_ptr<Stream> input,
-                                        std::optional<int64_t> buffer_rows);
+                                        std::unique_ptr<Stream> input);
 
 }  // namespace penstock::engine

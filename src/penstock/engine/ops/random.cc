@@ -48,7 +48,7 @@ OperatorOr MakeRandom(const plan::Random& spec, OpContext& context) {
   const OpInfo& info = *context.info;
   const bool with_epoch = spec.rerandomize_each_iteration();
   return MakeOperator([&info, with_epoch](const Scope& scope) -> StreamOr {
-    uint64_t key = scope.run->RandomKey(info.id, with_epoch);
+    uint64_t key = scope.run->RandomKey(info, with_epoch);
     key = Combine(key, with_epoch ? scope.iteration : scope.binding);
     return std::make_unique<RandomStream>(scope, info, key);
   });

@@ -28,12 +28,11 @@ absl::StatusOr<T> Scalar(const plan::Value& value, const Scope& scope) {
 }
 
 // How many terms there are from start to stop; needs a step that is not 0.
-int64_t CountOf(int64_t start, int64_t stop, int64_t step) {
-  const __int128 span = static_cast<__int128>(stop) - start;
+int64_t CountOf(__int128 start, __int128 stop, __int128 step) {
+  const __int128 span = stop - start;
   if (span == 0 || (span > 0) != (step > 0)) return 0;
   const __int128 magnitude = span > 0 ? span : -span;
-  const __int128 stride =
-      step > 0 ? static_cast<__int128>(step) : -static_cast<__int128>(step);
+  const __int128 stride = step > 0 ? step : -step;
   const __int128 count = (magnitude + stride - 1) / stride;
   return static_cast<int64_t>(
       std::min<__int128>(count, std::numeric_limits<int64_t>::max()));
@@ -41,7 +40,10 @@ int64_t CountOf(int64_t start, int64_t stop, int64_t step) {
 
 int64_t CountOf(double start, double stop, double step) {
   const double count = std::ceil((stop - start) / step);
-  return count > 0 ? static_cast<int64_t>(count) : 0;
+  if (!(count > 0)) return 0;
+  constexpr double kTooMany = 9.2e18;  // fits an int64
+  return count < kTooMany ? static_cast<int64_t>(count)
+                          : std::numeric_limits<int64_t>::max();
 }
 
 // `Wide` is int64_t or double: the arithmetic's type, whatever the output's.
@@ -121,16 +123,22 @@ class RangeStream final : public Stream {
 template <typename Wide>
 StreamOr StartRange(const plan::Range& spec, const OpInfo& info,
                     const Scope& scope) {
-  PENSTOCK_ASSIGN_OR_RETURN(const Wide start,
-                            Scalar<Wide>(spec.start(), scope));
-  PENSTOCK_ASSIGN_OR_RETURN(const Wide stop, Scalar<Wide>(spec.stop(), scope));
-  PENSTOCK_ASSIGN_OR_RETURN(const Wide step, Scalar<Wide>(spec.step(), scope));
-  if (step == Wide{0}) {
+  // Wide enough for all integers, signed and unsigned.
+  using Exact =
+      std::conditional_t<std::is_same_v<Wide, double>, double, __int128>;
+  PENSTOCK_ASSIGN_OR_RETURN(const Exact start,
+                            Scalar<Exact>(spec.start(), scope));
+  PENSTOCK_ASSIGN_OR_RETURN(const Exact stop,
+                            Scalar<Exact>(spec.stop(), scope));
+  PENSTOCK_ASSIGN_OR_RETURN(const Exact step,
+                            Scalar<Exact>(spec.step(), scope));
+  if (step == Exact{0}) {
     return info.Located(
         absl::InvalidArgumentError("range: step must not be 0; got 0"));
   }
-  return std::make_unique<RangeStream<Wide>>(scope, info, start, step,
-                                             CountOf(start, stop, step));
+  return std::make_unique<RangeStream<Wide>>(
+      scope, info, static_cast<Wide>(start), static_cast<Wide>(step),
+      CountOf(start, stop, step));
 }
 
 template <typename Wide>

@@ -8,18 +8,23 @@
 namespace penstock::engine {
 namespace {
 
+// Passes without a row before others get their turn.
+constexpr int kMaxPasses = 1024;
+
 class RepeatStream final : public Stream {
  public:
   RepeatStream(const Scope& scope, const OpInfo& info, OperatorPtr input,
                std::optional<uint64_t> count)
       : Stream(StatsOf(scope, info)),
         scope_(scope),
+        key_(info.key),
         input_(std::move(input)),
         count_(count) {}
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
-    while (!count_.has_value() || pass_ < *count_) {
+    for (int passes = 0; !count_.has_value() || pass_ < *count_; ++passes) {
+      if (passes == kMaxPasses) return Yield(request);
       if (stream_ == nullptr) PENSTOCK_RETURN_IF_ERROR(Open());
       PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
       if (pull.has_rows()) pass_had_rows_ = true;
@@ -57,12 +62,16 @@ class RepeatStream final : public Stream {
  private:
   absl::Status Open() {
     Scope scope = scope_;
-    if (pass_ > 0) scope.iteration = Combine(scope.iteration, pass_);
+    if (pass_ > 0) {
+      // With the node's key: passes of nested repeats are different ones.
+      scope.iteration = Combine(Combine(scope.iteration, key_), pass_);
+    }
     PENSTOCK_ASSIGN_OR_RETURN(stream_, input_->Start(scope));
     return absl::OkStatus();
   }
 
   const Scope scope_;
+  const uint64_t key_;
   const OperatorPtr input_;
   std::optional<uint64_t> count_;
   uint64_t pass_ = 0;

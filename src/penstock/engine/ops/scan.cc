@@ -8,7 +8,7 @@
 #include "penstock/data/encode.h"
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/rows.h"
-#include "penstock/plan/convert.h"
+#include "penstock/plan/infer.h"
 
 namespace penstock::engine {
 namespace {
@@ -181,54 +181,48 @@ class ReduceStream final : public Stream {
   bool is_done_ = false;
 };
 
-// (state, element), flat, with the state's shapes as they relax in `output`.
-absl::StatusOr<std::vector<TensorSpec>> Arguments(
-    const plan::Rows& initial, const plan::ElementSpec& output,
-    const OpContext& context) {
-  PENSTOCK_ASSIGN_OR_RETURN(const ElementSpec first,
-                            plan::FromProto(initial.spec()));
-  PENSTOCK_ASSIGN_OR_RETURN(const ElementSpec later, plan::FromProto(output));
-  std::vector<TensorSpec> specs = first.Flatten();
-  const std::vector<TensorSpec> relaxed = later.Flatten();
-  for (size_t i = 0; i < specs.size() && i < relaxed.size(); ++i) {
-    specs[i].shape = Relax(specs[i].shape, relaxed[i].shape);
-  }
-  specs.insert(specs.end(), context.input_leaves[0].begin(),
-               context.input_leaves[0].end());
-  return specs;
-}
-
-template <typename SomeStream>
-OperatorOr MakeFold(const plan::Rows& initial, const plan::Function& function,
-                    OperatorPtr input, OpContext& context) {
+template <typename SomeStream, typename Spec>
+OperatorOr MakeFold(const Spec& spec, OperatorPtr input, OpContext& context) {
   const OpInfo& info = *context.info;
-  PENSTOCK_ASSIGN_OR_RETURN(std::vector<TensorSpec> arguments,
-                            Arguments(initial, function.output(), context));
-  PENSTOCK_ASSIGN_OR_RETURN(std::shared_ptr<const Evaluator> evaluator,
-                            Evaluator::Make(function, arguments, context));
-  return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
-    PENSTOCK_ASSIGN_OR_RETURN(Chunk state, LoadRows(initial, *scope.run));
-    if (state.rows != 1) {
-      return absl::InvalidArgumentError("an initial state must be one row");
-    }
-    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
-    return std::make_unique<SomeStream>(scope, info, std::move(stream),
-                                        Fold(std::move(state), evaluator));
-  });
+  const plan::Rows& initial = spec.initial_state();
+  // The function is called with (state, element), flat.
+  const std::vector<TensorSpec>& leaves = context.input_leaves[0];
+  std::vector<ElementSpec> components;
+  for (const TensorSpec& leaf : leaves) {
+    components.push_back(ElementSpec::Tensor(leaf));
+  }
+  const ElementSpec element = ElementSpec::Tuple(std::move(components));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const ElementSpec state_spec,
+      plan::InferState(spec, {.inputs = absl::MakeConstSpan(&element, 1),
+                              .bound = context.bound}));
+  std::vector<TensorSpec> arguments = state_spec.Flatten();
+  arguments.insert(arguments.end(), leaves.begin(), leaves.end());
+  PENSTOCK_ASSIGN_OR_RETURN(
+      std::shared_ptr<const Evaluator> evaluator,
+      Evaluator::Make(spec.function(), arguments, context));
+  return MakeOperator(
+      [initial, evaluator, input, &info](const Scope& scope) -> StreamOr {
+        PENSTOCK_ASSIGN_OR_RETURN(Chunk state, LoadRows(initial, *scope.run));
+        if (state.rows != 1) {
+          return absl::InvalidArgumentError("an initial state must be one row");
+        }
+        PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+        return std::make_unique<SomeStream>(scope, info, std::move(stream),
+                                            Fold(std::move(state), evaluator));
+      });
 }
 
 }  // namespace
 
 OperatorOr MakeScan(const plan::Scan& spec, OperatorPtr input,
                     OpContext& context) {
-  return MakeFold<ScanStream>(spec.initial_state(), spec.function(),
-                              std::move(input), context);
+  return MakeFold<ScanStream>(spec, std::move(input), context);
 }
 
 OperatorOr MakeReduce(const plan::Reduce& spec, OperatorPtr input,
                       OpContext& context) {
-  return MakeFold<ReduceStream>(spec.initial_state(), spec.function(),
-                                std::move(input), context);
+  return MakeFold<ReduceStream>(spec, std::move(input), context);
 }
 
 }  // namespace penstock::engine

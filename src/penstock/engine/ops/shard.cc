@@ -1,6 +1,7 @@
 #include "penstock/engine/ops/shard.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -21,16 +22,19 @@ class ShardStream final : public Stream {
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     for (int tries = 0; tries < 64; ++tries) {
-      const int64_t wanted =
-          std::min(kMaxChunkRows,
-                   until_next_ + 1 + (request.max_rows - 1) * num_shards_);
+      const int64_t wanted = std::min(
+          kMaxChunkRows, std::min(until_next_, kMaxChunkRows) + 1 +
+                             (std::min(request.max_rows, kMaxChunkRows) - 1) *
+                                 std::min(num_shards_, kMaxChunkRows));
       PENSTOCK_ASSIGN_OR_RETURN(Pull pull,
                                 input_->Next({wanted, request.waker}));
       if (!pull.has_rows()) return pull;
       std::vector<int32_t> rows;
       int64_t row = until_next_;
-      for (; row < pull.chunk.rows; row += num_shards_) {
+      while (row < pull.chunk.rows) {
         rows.push_back(static_cast<int32_t>(row));
+        constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+        row = num_shards_ > kNever - row ? kNever : row + num_shards_;
       }
       until_next_ = row - pull.chunk.rows;
       if (!rows.empty()) return Pull::Rows(Gather(pull.chunk, rows));

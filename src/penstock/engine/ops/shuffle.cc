@@ -23,6 +23,14 @@ struct Mark {
   std::string position;
 };
 
+// Rows that may go together: where ranks differ, each goes alone.
+int64_t MaxGiven(absl::Span<const TensorSpec> leaves) {
+  for (const TensorSpec& leaf : leaves) {
+    if (!leaf.shape.has_rank()) return 1;
+  }
+  return kMaxChunkRows;
+}
+
 class ShuffleStream final : public Stream {
  public:
   ShuffleStream(const Scope& scope, const OpInfo& info, uint64_t key,
@@ -32,6 +40,7 @@ class ShuffleStream final : public Stream {
         info_(info),
         key_(key),
         window_(window),
+        max_given_(MaxGiven(info.leaves)),
         input_(std::move(input)),
         store_(info.leaves, scope.run->options.needs_lineage),
         reservation_(scope.run->environment.memory) {}
@@ -79,7 +88,6 @@ class ShuffleStream final : public Stream {
       return absl::DataLossError("a saved shuffle window is malformed");
     }
     given_ = recorded_at_ = static_cast<int64_t>(given);
-    next_recording_ = given_ + RowsBetween();
     int64_t ordinal = 0;
     for (uint64_t i = 0; i < size; ++i) {
       PENSTOCK_ASSIGN_OR_RETURN(const int64_t delta, recording.Signed());
@@ -87,6 +95,7 @@ class ShuffleStream final : public Stream {
       ordinals_.push_back(ordinal);
       places_[ordinal] = static_cast<int64_t>(i);
     }
+    next_recording_ = given_ + RowsBetween();
     marks_.push_back({static_cast<int64_t>(mark), std::string(position)});
     read_ = static_cast<int64_t>(mark);
     reread_until_ = static_cast<int64_t>(read);
@@ -178,8 +187,8 @@ class ShuffleStream final : public Stream {
   }
 
   absl::StatusOr<Pull> Draw(const Request& request) {
-    const int64_t rows = std::min(
-        {request.max_rows, input_.rows_held(), next_recording_ - given_});
+    const int64_t rows = std::min({request.max_rows, input_.rows_held(),
+                                   next_recording_ - given_, max_given_});
     const int64_t size = store_.size();
     drawn_.resize(rows);
     for (int64_t i = 0; i < rows; ++i) {
@@ -191,12 +200,13 @@ class ShuffleStream final : public Stream {
     input_.Consume(rows);
     read_ += rows;
     given_ += rows;
+    PENSTOCK_RETURN_IF_ERROR(Charge());
     return Pull::Rows(std::move(chunk));
   }
 
   absl::StatusOr<Pull> Drain(const Request& request) {
-    const int64_t rows =
-        std::min({request.max_rows, store_.size(), next_recording_ - given_});
+    const int64_t rows = std::min({request.max_rows, store_.size(),
+                                   next_recording_ - given_, max_given_});
     if (rows <= 0) return Pull::End();
     drawn_.resize(rows);
     for (int64_t i = 0; i < rows; ++i) {
@@ -251,6 +261,7 @@ class ShuffleStream final : public Stream {
   const OpInfo& info_;
   const uint64_t key_;
   const int64_t window_;
+  const int64_t max_given_;  // rows in a chunk
   Input input_;
   RowStore store_;
   Reservation reservation_;
@@ -284,7 +295,7 @@ OperatorOr MakeShuffle(const plan::Shuffle& spec, OperatorPtr input,
           window, IntegerOf(spec.window(), scope, "shuffle.buffer_size", 1));
     }
     const bool reshuffle = spec.reshuffle_each_iteration();
-    const uint64_t key = Combine(scope.run->RandomKey(info.id, reshuffle),
+    const uint64_t key = Combine(scope.run->RandomKey(info, reshuffle),
                                  reshuffle ? scope.iteration : scope.binding);
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
     return std::make_unique<ShuffleStream>(scope, info, key, window,

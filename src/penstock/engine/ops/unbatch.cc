@@ -56,9 +56,10 @@ Chunk Split(const Chunk& chunk, int64_t row, int64_t count, int64_t size) {
 
 class UnbatchStream final : public Stream {
  public:
-  UnbatchStream(NodeStats* stats, const OpInfo& info,
+  UnbatchStream(const Scope& scope, const OpInfo& info, Counts counts,
                 std::vector<TensorSpec> leaves, std::unique_ptr<Stream> input)
-      : Stream(stats),
+      : Stream(StatsOf(scope, info), counts),
+        is_row_exact_(scope.run->options.is_row_exact),
         info_(info),
         leaves_(std::move(leaves)),
         input_(std::move(input)) {}
@@ -73,8 +74,11 @@ class UnbatchStream final : public Stream {
         return Pull::Rows(std::move(chunk));
       }
       // Enough batches for the demand, judging by the last one.
-      const int64_t wanted = std::max<int64_t>(
-          1, request.max_rows / std::max<int64_t>(1, last_size_));
+      const int64_t wanted =
+          is_row_exact_
+              ? 1
+              : std::max<int64_t>(
+                    1, request.max_rows / std::max<int64_t>(1, last_size_));
       PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind,
                                 input_.Fill({wanted, request.waker}));
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
@@ -143,6 +147,7 @@ class UnbatchStream final : public Stream {
     input_.Consume(1);
   }
 
+  const bool is_row_exact_;
   const OpInfo& info_;
   const std::vector<TensorSpec> leaves_;
   Input input_;
@@ -153,10 +158,11 @@ class UnbatchStream final : public Stream {
 };
 
 OperatorPtr MakeSplitter(OperatorPtr input, const OpInfo& info,
+                         Stream::Counts counts,
                          std::vector<TensorSpec> leaves) {
-  return MakeOperator([input, &info, leaves](const Scope& scope) -> StreamOr {
+  return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
-    return std::make_unique<UnbatchStream>(StatsOf(scope, info), info, leaves,
+    return std::make_unique<UnbatchStream>(scope, info, counts, leaves,
                                            std::move(stream));
   });
 }
@@ -164,13 +170,15 @@ OperatorPtr MakeSplitter(OperatorPtr input, const OpInfo& info,
 }  // namespace
 
 OperatorOr MakeUnbatch(OperatorPtr input, OpContext& context) {
-  return MakeSplitter(std::move(input), *context.info, context.info->leaves);
+  return MakeSplitter(std::move(input), *context.info, Stream::Counts::kAll,
+                      context.info->leaves);
 }
 
 OperatorOr MakeUnbatchRows(OperatorPtr input, OpContext& context) {
   std::vector<TensorSpec> leaves = context.input_leaves[0];
   for (TensorSpec& leaf : leaves) leaf.shape = leaf.shape.DropFirst();
-  return MakeSplitter(std::move(input), *context.info, std::move(leaves));
+  return MakeSplitter(std::move(input), *context.info, Stream::Counts::kTime,
+                      std::move(leaves));
 }
 
 }  // namespace penstock::engine

@@ -1,6 +1,7 @@
 #include "penstock/engine/ops/zip.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
@@ -11,12 +12,14 @@ namespace {
 // Puts `from`'s columns, errors and lineage beside those of `to`.
 void Join(Chunk from, Chunk& to) {
   for (Column& column : from.columns) to.columns.push_back(std::move(column));
-  for (RowError& error : from.errors) {
-    if (ErrorAt(to, error.row) == nullptr)
-      to.errors.push_back(std::move(error));
-    std::sort(
-        to.errors.begin(), to.errors.end(),
+  if (!from.errors.empty()) {
+    // The first error of a row is the one that counts.
+    std::vector<RowError> errors;
+    std::set_union(
+        to.errors.begin(), to.errors.end(), from.errors.begin(),
+        from.errors.end(), std::back_inserter(errors),
         [](const RowError& a, const RowError& b) { return a.row < b.row; });
+    to.errors = std::move(errors);
   }
   if (!to.has_lineage()) return;
   Buffer lineage = Buffer::Allocate(to.lineage.size());

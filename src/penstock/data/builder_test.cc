@@ -1,0 +1,88 @@
+#include "penstock/data/builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/data/chunk_testing.h"
+
+namespace penstock {
+namespace {
+
+using testing::ElementsAre;
+
+Chunk Ints(std::vector<int64_t> values) {
+  return ChunkOf({MakeColumn<int64_t>(values)});
+}
+
+TEST(ChunkBuilderTest, PutsRunsTogether) {
+  ChunkBuilder builder;
+  builder.Append(Ints({0, 1, 2}), 1, 2);
+  builder.Append(Ints({5, 6}), 0, 1);
+  EXPECT_EQ(builder.rows(), 3);
+  const Chunk chunk = builder.Build();
+  EXPECT_THAT(ToText(chunk), ElementsAre("1", "2", "5"));
+  EXPECT_TRUE(chunk.columns[0].is_dense());
+  EXPECT_EQ(builder.rows(), 0);
+  EXPECT_EQ(builder.Build().rows, 0);
+}
+
+TEST(ChunkBuilderTest, RowsOfOneSourceAreNotCopied) {
+  ChunkBuilder builder;
+  const Chunk source = Ints({0, 1, 2, 3});
+  const int number = builder.AddSource(source);
+  builder.Append(number, 1, 1);
+  builder.Append(number, 2, 2);
+  const Chunk chunk = builder.Build();
+  EXPECT_EQ(chunk.columns[0].RowData(0), source.columns[0].RowData(1));
+}
+
+TEST(ChunkBuilderTest, DifferentSizesBecomeRagged) {
+  ChunkBuilder builder;
+  builder.Append(ChunkOf({ZeroColumn(DType::kInt64, {2}, 2)}), 0, 2);
+  builder.Append(ChunkOf({ZeroColumn(DType::kInt64, {0}, 1)}), 0, 1);
+  builder.Append(ChunkOf({RaggedInts({{1}, {2, 3, 4}})}), 0, 2);
+  EXPECT_THAT(ToText(builder.Build()),
+              ElementsAre("[0 0]", "[0 0]", "[]", "[1]", "[2 3 4]"));
+}
+
+TEST(ChunkBuilderTest, CarriesErrorsAndLineage) {
+  Chunk first = Ints({0, 1});
+  first.errors = {{1, absl::DataLossError("bad")}};
+  first.lineage = MakeColumn<uint64_t>(std::vector<uint64_t>{5, 6}).values();
+  Chunk second = Ints({2, 3});
+  second.errors = {{0, absl::AbortedError("bad")}};
+  second.lineage = MakeColumn<uint64_t>(std::vector<uint64_t>{7, 8}).values();
+  ChunkBuilder builder;
+  builder.Append(first, 1, 1);
+  builder.Append(second, 0, 2);
+  const Chunk chunk = builder.Build();
+  EXPECT_THAT(ToText(chunk), ElementsAre("!DATA_LOSS", "!ABORTED", "3"));
+  EXPECT_EQ(chunk.lineage.As<uint64_t>()[2], 8);
+}
+
+TEST(ChunkBuilderTest, SaysWhatFits) {
+  ChunkBuilder builder;
+  EXPECT_TRUE(builder.Fits(Ints({1})));
+  builder.Append(Ints({1}), 0, 1);
+  EXPECT_TRUE(builder.Fits(Ints({2})));
+  EXPECT_FALSE(builder.Fits(ChunkOf({RaggedInts({{1}})})));
+  EXPECT_FALSE(builder.Fits(ChunkOf({ZeroColumn(DType::kInt32, {}, 1)})));
+  EXPECT_FALSE(builder.Fits(ChunkOf({})));
+}
+
+// Rows keep what they point to.
+TEST(ChunkBuilderTest, KeepsStringsAlive) {
+  Chunk chunk;
+  {
+    ChunkBuilder builder;
+    builder.Append(ChunkOf({RaggedStrings({{"a string of some length"}})}), 0,
+                   1);
+    builder.Append(ChunkOf({RaggedStrings({{"b", "c"}})}), 0, 1);
+    chunk = builder.Build();
+  }
+  EXPECT_THAT(ToText(chunk),
+              ElementsAre("[\"a string of some length\"]", "[\"b\" \"c\"]"));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,76 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/engine/contract_testing.h"
+#include "penstock/engine/samples_testing.h"
+#include "penstock/plan/plan_testing.h"
+
+namespace penstock::engine_testing {
+namespace {
+
+using namespace plan_testing;  // NOLINT: the language of these tests
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAreArray;
+
+TEST(FilterTest, KeepsWhatHolds) {
+  EXPECT_THAT(Drain(Filter(Range(7), IsMultipleOf(3))),
+              ElementsAre("0", "3", "6"));
+  EXPECT_THAT(Drain(Filter(Range(7), IsLessThan(0))), IsEmpty());
+}
+
+TEST(FilterTest, KeepsErrors) {
+  EXPECT_THAT(Drain(Filter(Map(Range(6), FailsWhere(6, 1)), IsMultipleOf(2))),
+              ElementsAre("0", FailureText(), "2", "4"));
+}
+
+// Long runs of nothing end, and let others have their turn.
+TEST(FilterTest, SearchesFar) {
+  EXPECT_THAT(Drain(Filter(Range(3'000'000), IsMultipleOf(2'999'999))),
+              ElementsAre("0", "2999999"));
+  EXPECT_THAT(Drain(Filter(Range(2000), IsMultipleOf(1999)), {1}),
+              ElementsAre("0", "1999"));
+}
+
+struct TakeWhileCase {
+  std::string name;
+  plan::Plan plan;
+  Rows want;
+};
+
+class TakeWhileTest : public testing::TestWithParam<TakeWhileCase> {};
+
+TEST_P(TakeWhileTest, StopsForGood) {
+  EXPECT_EQ(Drain(GetParam().plan), GetParam().want);
+  EXPECT_EQ(Drain(GetParam().plan, {1}), GetParam().want);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plans, TakeWhileTest,
+    testing::ValuesIn<TakeWhileCase>({
+        {"Some", TakeWhile(Range(9), IsLessThan(2)), {"0", "1"}},
+        {"None", TakeWhile(Range(9), IsLessThan(0)), {}},
+        {"All", TakeWhile(Range(2), IsLessThan(9)), {"0", "1"}},
+        {"LaterOnesMayHold", TakeWhile(Ints({1, 5, 1}), IsLessThan(2)), {"1"}},
+        {"Infinite", TakeWhile(Counter(), IsLessThan(2)), {"0", "1"}},
+        {"Repeated",
+         Repeat(TakeWhile(Range(9), IsLessThan(2)), 2),
+         {"0", "1", "0", "1"}},
+        {"GoesOnAfterErrors",
+         TakeWhile(Map(Range(9), FailsWhere(9, 1)), IsLessThan(3)),
+         {"0", FailureText(), "2"}},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+TEST(FilterContract, Holds) {
+  CheckContract(Filter(Range(120), IsMultipleOf(3)));
+  CheckContract(Filter(Map(Range(60), FailsWhere(7, 2)), IsMultipleOf(2)));
+  CheckContract(TakeWhile(Range(50), IsLessThan(20)));
+  CheckContract(TakeWhile(Map(Range(50), FailsWhere(7, 2)), IsLessThan(20)));
+}
+
+}  // namespace
+}  // namespace penstock::engine_testing

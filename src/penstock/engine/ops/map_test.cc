@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "penstock/engine/contract_testing.h"
+#include "penstock/engine/samples_testing.h"
+#include "penstock/plan/plan_testing.h"
+
+namespace penstock::engine_testing {
+namespace {
+
+using namespace plan_testing;  // NOLINT: the language of these tests
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAreArray;
+
+TEST(MapTest, KeepsOrder) {
+  EXPECT_THAT(Drain(Map(Range(3), AddConstant(10))),
+              ElementsAre("10", "11", "12"));
+  for (int64_t parallelism : {1, 2, 16}) {
+    EXPECT_EQ(Drain(Map(Range(20'000), AddConstant(1), parallelism)),
+              Numbers(1, 20'001));
+  }
+}
+
+TEST(MapTest, AnErrorIsOneElement) {
+  for (int64_t parallelism : {1, 4}) {
+    EXPECT_THAT(Drain(Map(Range(5), FailsWhere(5, 2), parallelism)),
+                ElementsAre("0", "1", FailureText(), "3", "4"));
+  }
+}
+
+TEST(MapTest, ErrorNamesItsNode) {
+  TestEngine engine;
+  Reader reader(engine, Map(Range(1), FailsWhere(1, 0)));
+  const absl::StatusOr<engine::Pull> pull = reader.Next(1);
+  EXPECT_THAT(std::string(pull->chunk.errors[0].status.message()),
+              HasSubstr("at node \"map_1\""));
+}
+
+TEST(MapTest, WithoutOrderLosesNothing) {
+  const Rows rows = Drain(Unordered(Map(Range(30'000), AddConstant(0), 4)));
+  EXPECT_THAT(std::set<std::string>(rows.begin(), rows.end()), SizeIs(30'000));
+  EXPECT_THAT(rows, SizeIs(30'000));
+}
+
+// A run that fails gives the rows before the failure first.
+TEST(MapTest, RowsBeforeAFailureComeFirst) {
+  TestEngine engine({.memory_bytes = 1000});
+  Reader reader(engine, Map(Concatenate(Range(5), Shuffle(Range(2000), {})),
+                            AddConstant(0), 4));
+  EXPECT_THAT(reader.Drain({1}),
+              ElementsAre("0", "1", "2", "3", "4", "!!RESOURCE_EXHAUSTED"));
+}
+
+TEST(MapContract, Holds) {
+  CheckContract(Map(Range(40), Pair()));
+  CheckContract(Map(Range(40), FailsWhere(7, 3)));
+  CheckContract(Map(Words(40), Identity()));
+  CheckContract(Map(Range(12), UpTo()));
+  CheckContract(Map(Range(0), UpTo()));
+}
+
+TEST(MapContract, HoldsInParallel) {
+  CheckContract(Map(Range(50), AddConstant(1), 4));
+  CheckContract(Map(Range(50), FailsWhere(7, 3), 2));
+  CheckContract(Map(Range(12), UpTo(), 3));
+  CheckContract(Map(Map(Range(50), AddConstant(1), 2), AddConstant(1), 2));
+  CheckContract(Unordered(Map(Range(50), FailsWhere(7, 3), 4)),
+                {.is_ordered = false});
+}
+
+// A saved state does not depend on how many calls run at once.
+TEST(MapContract, StateFitsAnyParallelism) {
+  TestEngine engine;
+  const auto one = BuildOrDie(Map(Range(50), AddConstant(1)));
+  const auto four = BuildOrDie(Map(Range(50), AddConstant(1), 4));
+  Reader reader(engine, one);
+  reader.Read(20);
+  EXPECT_EQ(Reader::Resume(engine, four, reader.Save()).Drain(),
+            Numbers(21, 51));
+  Reader other(engine, four);
+  other.Read(33, 2);
+  EXPECT_EQ(Reader::Resume(engine, one, other.Save()).Drain(), Numbers(34, 51));
+}
+
+}  // namespace
+}  // namespace penstock::engine_testing
