@@ -78,7 +78,7 @@ absl::Status Arena::AddSegment(size_t size, bool may_exceed) {
 }
 
 absl::StatusOr<Arena::Region> Arena::Allocate(size_t size, bool may_exceed) {
-  if (size > limit_bytes_ && !may_exceed) {
+  if (size > limit_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "a frame needs ", size, " bytes; ", limit_bytes_, " are for frames"));
   }
