@@ -608,3 +608,13 @@ def test_many_iterators_at_once():
     assert list(itertools.chain(*rounds)) == [
         [2 * i, 2 * i + 1] for i in range(10) for _ in iterators
     ]
+
+
+def test_random_functions_with_a_seed_repeat() -> None:
+    def draw() -> list[float]:
+        ds = Dataset.range(5).map(lambda x: ps.random_uniform((), seed=3))
+        return [float(x) for x in ds]
+
+    first = draw()
+    assert len(set(first)) == 5
+    assert draw() == first

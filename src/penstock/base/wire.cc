@@ -28,6 +28,7 @@ absl::StatusOr<uint64_t> WireReader::Varint() {
     if (rest_.empty()) return absl::DataLossError("record ends inside a field");
     const auto byte = static_cast<uint8_t>(rest_.front());
     rest_.remove_prefix(1);
+    if (shift == 63 && byte > 1) break;  // more than 64 bits
     value |= static_cast<uint64_t>(byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }

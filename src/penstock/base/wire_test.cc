@@ -40,6 +40,7 @@ TEST(WireTest, EveryTruncationIsAnError) {
 
 TEST(WireTest, RefusesAnEndlessVarintAndABadFlag) {
   EXPECT_FALSE(WireReader(std::string(11, '\xff')).Varint().ok());
+  EXPECT_FALSE(WireReader(std::string(9, '\xff') + '\x02').Varint().ok());
   EXPECT_FALSE(WireReader("\x02").Bool().ok());
 }
 

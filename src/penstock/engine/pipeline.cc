@@ -7,6 +7,8 @@
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/engine/build.h"
+#include "penstock/functions/function.h"
+#include "penstock/io/crc32c.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/print.h"
@@ -16,7 +18,38 @@ namespace {
 
 constexpr uint64_t kStateVersion = 1;
 
+// Whether every random call of the function was given a seed of its own: then
+// the node needs none that is drawn.
+bool HasOwnSeeds(const plan::Function& function) {
+  for (const plan::Function::Step& step : function.steps()) {
+    if (!step.has_call()) continue;
+    const functions::Function* called =
+        functions::FindFunction(step.call().function());
+    if (called == nullptr || !called->is_random) continue;
+    const auto seed = step.call().attrs().find("seed");
+    if (seed == step.call().attrs().end() || !seed->second.has_integer()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const plan::Function* FunctionOf(const plan::Node& node) {
+  if (node.has_map()) return &node.map().function();
+  if (node.has_filter()) return &node.filter().predicate();
+  if (node.has_take_while()) return &node.take_while().predicate();
+  if (node.has_scan()) return &node.scan().function();
+  if (node.has_reduce()) return &node.reduce().function();
+  if (node.has_flat_map()) return &node.flat_map().function();
+  if (node.has_interleave()) return &node.interleave().function();
+  return nullptr;
+}
+
 std::optional<uint64_t> SeedOf(const plan::Node& node) {
+  if (const plan::Function* function = FunctionOf(node)) {
+    if (HasOwnSeeds(*function)) return 0;
+    return std::nullopt;
+  }
   if (node.has_shuffle() && node.shuffle().has_seed()) {
     return node.shuffle().seed();
   }
@@ -198,6 +231,9 @@ std::shared_ptr<Run> MakeRun(
     run->options.max_element_bytes = options.max_element_bytes();
   }
   run->stats.resize(pipeline.ops().size());
+  for (NodeStats& stats : run->stats) {
+    stats.is_counting = environment.has_counters;
+  }
   run->random.resize(pipeline.ops().size());
   return run;
 }
@@ -254,7 +290,7 @@ std::string Iterator::Save() const {
   WireWriter streams;
   root_->Save(streams);
   writer.Bytes(streams.bytes());
-  const uint64_t checksum = HashBytes(writer.bytes());
+  const uint64_t checksum = io::Crc32c(writer.bytes());
   writer.Varint(checksum);
   return writer.Take();
 }
@@ -287,7 +323,7 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   const auto covered =
       static_cast<size_t>(streams.data() + streams.size() - state.data());
   PENSTOCK_ASSIGN_OR_RETURN(const uint64_t checksum, reader.Varint());
-  if (checksum != HashBytes(state.substr(0, covered)) || !reader.is_at_end()) {
+  if (checksum != io::Crc32c(state.substr(0, covered)) || !reader.is_at_end()) {
     return absl::DataLossError(
         "damaged state: its checksum does not match\n  Use an earlier "
         "checkpoint.");

@@ -33,6 +33,11 @@ struct Environment {
   CacheStore* caches = nullptr;
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;
+  // Whether streams count and time what they do. Off only to measure what that
+  // costs.
+  bool has_counters = true;
+  // Between two times that a shuffle writes down its window.
+  int64_t min_recording_nanos = 10'000'000;
   // Told what a person may want to know.
   std::function<void(std::string_view)> warn;
 };

@@ -10,6 +10,7 @@ namespace penstock::engine {
 // Totals of one node over all its streams. Written with relaxed adds, rarely:
 // streams gather in StreamCounters first.
 struct NodeStats {
+  bool is_counting = true;  // constant while streams run
   std::atomic<uint64_t> rows{0};
   std::atomic<uint64_t> chunks{0};
   std::atomic<uint64_t> bytes{0};

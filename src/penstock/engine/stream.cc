@@ -69,6 +69,14 @@ absl::StatusOr<Pull> Stream::Next(const Request& request) {
 }
 
 absl::StatusOr<Pull> Stream::Measured(const Request& request) {
+  if (!stats_->is_counting) {
+    absl::StatusOr<Pull> pull =
+        DoNext({std::min(request.max_rows, row_limit_), request.waker});
+    if (pull.ok() && pull->has_rows()) {
+      LearnRowLimit(pull->chunk.rows, ApproximateBytes(pull->chunk));
+    }
+    return pull;
+  }
   const uint64_t outer_ticks = std::exchange(inner_ticks, 0);
   const uint64_t start = Ticks();
   absl::StatusOr<Pull> pull =
@@ -87,9 +95,7 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
       counters_.errors += chunk.errors.size();
       ++counters_.chunks;
     }
-    const int64_t fitting =
-        std::max<int64_t>(1, kMaxChunkBytes / (bytes / chunk.rows + 1));
-    row_limit_ = std::min({fitting, row_limit_ * 2, kMaxChunkRows});
+    LearnRowLimit(chunk.rows, bytes);
   } else if (pull->is_blocked() && counts_ == Counts::kAll) {
     ++counters_.blocked;
   }
@@ -98,6 +104,12 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
     counters_.Flush(*stats_);
   }
   return pull;
+}
+
+void Stream::LearnRowLimit(int64_t rows, int64_t bytes) {
+  const int64_t fitting =
+      std::max<int64_t>(1, kMaxChunkBytes / (bytes / rows + 1));
+  row_limit_ = std::min({fitting, row_limit_ * 2, kMaxChunkRows});
 }
 
 void Stream::Save(WireWriter& writer) const {

@@ -83,6 +83,7 @@ class Stream {
 
  private:
   absl::StatusOr<Pull> Measured(const Request& request);
+  void LearnRowLimit(int64_t rows, int64_t bytes);
 
   NodeStats* const stats_;
   const Counts counts_;

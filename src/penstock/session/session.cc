@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -325,6 +326,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
 
   engine::Environment environment;
   environment.executor = &executor_;
+  environment.has_counters = std::getenv("PENSTOCK_NO_COUNTERS") == nullptr;
   environment.files = FilesFrom(call.working_directory());
   environment.io_pool = &io_pool_;
   environment.memory = memory_;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/row_store.h"
@@ -61,7 +62,7 @@ class ShuffleStream final : public Stream {
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
       has_ended_ = kind == Pull::Kind::kEnd;
     }
-    if (given_ >= next_recording_) Record();
+    if (IsRecordingDue()) Record();
     return has_ended_ ? Drain(request) : Draw(request);
   }
 
@@ -95,7 +96,6 @@ class ShuffleStream final : public Stream {
       ordinals_.push_back(ordinal);
       places_[ordinal] = static_cast<int64_t>(i);
     }
-    next_recording_ = given_ + RowsBetween();
     marks_.push_back({static_cast<int64_t>(mark), std::string(position)});
     read_ = static_cast<int64_t>(mark);
     reread_until_ = static_cast<int64_t>(read);
@@ -187,8 +187,8 @@ class ShuffleStream final : public Stream {
   }
 
   absl::StatusOr<Pull> Draw(const Request& request) {
-    const int64_t rows = std::min({request.max_rows, input_.rows_held(),
-                                   next_recording_ - given_, max_given_});
+    const int64_t rows =
+        std::min({request.max_rows, input_.rows_held(), max_given_});
     const int64_t size = store_.size();
     drawn_.resize(rows);
     for (int64_t i = 0; i < rows; ++i) {
@@ -205,8 +205,8 @@ class ShuffleStream final : public Stream {
   }
 
   absl::StatusOr<Pull> Drain(const Request& request) {
-    const int64_t rows = std::min({request.max_rows, store_.size(),
-                                   next_recording_ - given_, max_given_});
+    const int64_t rows =
+        std::min({request.max_rows, store_.size(), max_given_});
     if (rows <= 0) return Pull::End();
     drawn_.resize(rows);
     for (int64_t i = 0; i < rows; ++i) {
@@ -236,6 +236,16 @@ class ShuffleStream final : public Stream {
     if (read_ - marks_.back().ordinal >= RowsBetween() / 4) AddMark();
   }
 
+  // Writing down a window costs as much as giving its rows: not more often than
+  // rows are worth it, nor than a restore would notice.
+  bool IsRecordingDue() const {
+    if (given_ - recorded_at_ < RowsBetween()) return false;
+    const double nanos =
+        static_cast<double>(Ticks() - recorded_ticks_) * NanosPerTick();
+    return nanos >=
+           static_cast<double>(scope_.run->environment.min_recording_nanos);
+  }
+
   // Writes down the window, and forgets marks that no row needs any more.
   void Record() {
     int64_t oldest = read_;
@@ -254,7 +264,7 @@ class ShuffleStream final : public Stream {
     }
     recording_ = writer.Take();
     recorded_at_ = given_;
-    next_recording_ = given_ + RowsBetween();
+    recorded_ticks_ = Ticks();
   }
 
   const Scope scope_;
@@ -275,7 +285,7 @@ class ShuffleStream final : public Stream {
   std::deque<Mark> marks_;
   std::string recording_;  // empty: the beginning
   int64_t recorded_at_ = 0;
-  int64_t next_recording_ = kMinRowsBetween;
+  uint64_t recorded_ticks_ = 0;
 
   // After a restore, until the window's rows were read again.
   bool is_rereading_ = false;
