@@ -35,9 +35,8 @@ struct Scope {
 // What is the same for every operator.
 struct OpInfo {
   int id = 0;  // unique in the pipeline, sub-plans included
-  // The same with nodes left out that change no row (prefetch, options): what
-  // randomness and states tell nodes apart by. Of those, that of the node
-  // before.
+  // The same with nodes left out that change no row (prefetch): what randomness
+  // and states tell nodes apart by. Of those, that of the node before.
   uint64_t key = 0;
   bool is_transparent = false;
   std::string name;  // "map_2", in sub-plans "flat_map_1/map_0"

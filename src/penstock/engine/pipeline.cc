@@ -140,7 +140,7 @@ class Builder final {
     const plan::Node& node = plan.nodes(index);
     OpInfo info;
     info.id = static_cast<int>(pipeline_->infos_.size());
-    info.is_transparent = node.has_prefetch() || node.has_with_options();
+    info.is_transparent = node.has_prefetch();
     if (!info.is_transparent) ++num_keys_;
     info.key = num_keys_;
     info.name = absl::StrCat(prefix, plan::NodeName(plan, index));

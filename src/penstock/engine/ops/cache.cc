@@ -4,20 +4,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/data/builder.h"
 #include "penstock/data/encode.h"
 
 namespace penstock::engine {
 namespace {
 
-// A copy that holds on to nothing but itself: views into file blocks would
-// keep the blocks.
+// A copy that holds on to nothing but itself, without lineage: views into file
+// blocks would keep the blocks.
 absl::StatusOr<Chunk> Compact(const Chunk& chunk) {
   Buffer bytes = Buffer::Allocate(EncodedSize(chunk));
   Encode(chunk, bytes.MutableAs<std::byte>());
-  PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Decode(bytes));
-  copy.lineage = chunk.lineage;
-  return copy;
+  return Decode(bytes);
 }
+
+// Rows, or bytes, that the chunks of a cache have at least (but the last).
+constexpr int64_t kSettledRows = 1024;
+constexpr int64_t kSettledBytes = 1 << 16;
 
 // Chunks that are made again before others get their turn.
 constexpr int kMaxRefilledChunks = 64;
@@ -94,29 +97,49 @@ class CacheStream final : public Stream {
 
   absl::StatusOr<Pull> PassAndKeep(const Request& request) {
     PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
-    if (pull.is_end()) Publish();
+    if (pull.is_end()) PENSTOCK_RETURN_IF_ERROR(Publish());
     if (!pull.has_rows()) return pull;
-    if (!pull.chunk.errors.empty()) filling_ = nullptr;
-    if (filling_ != nullptr) {
-      PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Compact(pull.chunk));
-      copy.lineage = Buffer();
-      PENSTOCK_RETURN_IF_ERROR(info_.Located(filling_->reservation->Resize(
-          filling_->reservation->bytes() + copy.NumBytes())));
-      filling_->first_row.push_back(filling_->rows);
-      filling_->rows += copy.rows;
-      filling_->chunks.push_back(std::move(copy));
-      if (finite_rows_ == filling_->rows) Publish();
+    if (!pull.chunk.errors.empty()) {
+      filling_ = nullptr;
+      fresh_ = ChunkBuilder();
     }
+    if (filling_ != nullptr) PENSTOCK_RETURN_IF_ERROR(Keep(pull.chunk));
     pull.chunk.lineage = SourceLineage(scope_, given_, pull.chunk.rows);
     given_ += pull.chunk.rows;
     return pull;
   }
 
-  void Publish() {
-    if (filling_ != nullptr) {
-      scope_.run->environment.caches->Publish(key_, filling_);
-    }
+  absl::Status Keep(const Chunk& chunk) {
+    if (!fresh_.Fits(chunk)) PENSTOCK_RETURN_IF_ERROR(Settle());
+    const int64_t bytes = chunk.NumBytes();
+    PENSTOCK_RETURN_IF_ERROR(info_.Located(
+        filling_->reservation->Resize(filling_->reservation->bytes() + bytes)));
+    fresh_.Append(chunk, 0, chunk.rows);
+    fresh_bytes_ += bytes;
+    filling_->rows += chunk.rows;
+    if (finite_rows_ == filling_->rows) return Publish();
+    const bool is_large =
+        fresh_.rows() >= kSettledRows || fresh_bytes_ >= kSettledBytes;
+    return is_large ? Settle() : absl::OkStatus();
+  }
+
+  // Makes one chunk of the rows that came last: a chunk per row, where rows are
+  // asked for one by one, would take several times their memory.
+  absl::Status Settle() {
+    if (fresh_.rows() == 0) return absl::OkStatus();
+    filling_->first_row.push_back(filling_->rows - fresh_.rows());
+    fresh_bytes_ = 0;
+    PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Compact(fresh_.Build()));
+    filling_->chunks.push_back(std::move(copy));
+    return absl::OkStatus();
+  }
+
+  absl::Status Publish() {
+    if (filling_ == nullptr) return absl::OkStatus();
+    PENSTOCK_RETURN_IF_ERROR(Settle());
+    scope_.run->environment.caches->Publish(key_, filling_);
     filling_ = nullptr;
+    return absl::OkStatus();
   }
 
   const Scope scope_;
@@ -127,6 +150,8 @@ class CacheStream final : public Stream {
   std::unique_ptr<Stream> stream_;  // of a pass that fills the cache
   // Null once published, or if an element was an error.
   std::shared_ptr<CachedRows> filling_;
+  ChunkBuilder fresh_;  // rows of filling_ that are in no chunk of it yet
+  int64_t fresh_bytes_ = 0;
   std::shared_ptr<const CachedRows> cached_;  // of a pass that replays it
   int64_t given_ = 0;
   int64_t refill_until_ = 0;

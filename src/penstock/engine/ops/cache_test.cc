@@ -116,6 +116,17 @@ TEST_F(CacheTest, KeepsTheOrderOfShuffles) {
   EXPECT_EQ(reader.Read(20), first);
 }
 
+// Rows asked for one by one do not stay alone.
+TEST_F(CacheTest, KeepsRowsTogether) {
+  const auto pipeline = BuildOrDie(Cache(Range(5000)));
+  Reader(engine_, pipeline).Drain({1});
+  Reader reader(engine_, pipeline);
+  int pulls = 0;
+  while (!reader.Next(10'000)->is_end()) ++pulls;
+  EXPECT_LT(pulls, 30);
+  EXPECT_EQ(Reader(engine_, pipeline).Drain({7}), Numbers(0, 5000));
+}
+
 TEST_F(CacheTest, RefusesRowsThatDoNotFit) {
   TestEngine engine({.memory_bytes = 1000});
   EXPECT_EQ(Reader(engine, Cache(Counter())).Drain({10}).back(),

@@ -73,6 +73,33 @@ TEST(GeneratorTest, IsAskedForExactlyWhatIsTaken) {
   }
 }
 
+// Demand travels upstream through what runs inline, exact or not.
+TEST(GeneratorTest, IsAskedForLittleMore) {
+  TestEngine engine;
+  engine.sources().Set("generator", {.rows = 100'000});
+  Reader(engine, Take(Map(Source(), Identity()), 3)).Drain();
+  EXPECT_EQ(engine.sources().rows_given(), 3);
+  Reader(engine, Take(Batch(Source(), 2), 3)).Drain();
+  EXPECT_EQ(engine.sources().rows_given(), 3 + 6);
+  Reader(engine, Take(Shuffle(Source(), 10), 3)).Drain();
+  EXPECT_EQ(engine.sources().rows_given(), 9 + 13);
+}
+
+// Inside functions, too: only the datasets whose turn it is are asked.
+TEST(GeneratorTest, InsideFunctionsIsAskedForExactlyWhatIsTaken) {
+  for (int64_t parallelism : {1, 3}) {
+    TestEngine engine;
+    engine.sources().Set("generator", {.rows = 50, .is_hesitant = true});
+    Reader(engine, Take(Prefetch(Interleave(Range(9), ToDataset(Source()), 3, 2,
+                                            parallelism),
+                                 0),
+                        5))
+        .Drain();
+    EXPECT_EQ(engine.sources().rows_given(), 5);
+    EXPECT_EQ(engine.sources().runs_opened(), 3);
+  }
+}
+
 TEST(GeneratorContract, Holds) {
   CheckContract(Source(), With({.rows = 40, .errors = {0, 7, 39}}));
   CheckContract(Source(), With({.rows = 40, .is_hesitant = true}));

@@ -74,6 +74,33 @@ TEST(MapContract, HoldsInParallel) {
                 {.is_ordered = false});
 }
 
+// The first row takes long, so that others overtake it. Wherever the state is
+// saved, every row is given once: before the save or after a restore.
+TEST(MapContract, StateWithoutOrderLosesAndRepeatsNothing) {
+  FunctionBuilder f;
+  const Function count =
+      f.Return(f.Call("size", {f.Call("arange", {f.Arg(0)})}));
+  std::vector<int64_t> sizes = {3'000'000};
+  for (int64_t i = 1; i < 40; ++i) sizes.push_back(i);
+  for (int64_t parallelism : {1, 4}) {
+    TestEngine engine;
+    const auto pipeline = BuildOrDie(Unordered(Map(Ints(sizes), count, 4)));
+    const auto other =
+        BuildOrDie(Unordered(Map(Ints(sizes), count, parallelism)));
+    for (int64_t rows : {1, 2, 5, 20, 38}) {
+      Reader reader(engine, pipeline);
+      Rows all = reader.Read(rows, 1);
+      Reader resumed = Reader::Resume(engine, other, reader.Save());
+      const Rows more = resumed.Read(1, 1);
+      all.insert(all.end(), more.begin(), more.end());
+      Reader last = Reader::Resume(engine, pipeline, resumed.Save());
+      const Rows rest = last.Drain();
+      all.insert(all.end(), rest.begin(), rest.end());
+      EXPECT_THAT(all, UnorderedElementsAreArray(Numbers(sizes)));
+    }
+  }
+}
+
 // A saved state does not depend on how many calls run at once.
 TEST(MapContract, StateFitsAnyParallelism) {
   TestEngine engine;

@@ -83,6 +83,13 @@ absl::StatusOr<Chunk> LoadRows(const plan::Rows& spec, const Run& run) {
 
 OperatorOr MakeRows(const plan::Rows& spec, OpContext& context) {
   const OpInfo& info = *context.info;
+  if (spec.source_case() == plan::Rows::kChunk) {  // the same for all streams
+    PENSTOCK_ASSIGN_OR_RETURN(const Chunk rows, LoadRows(spec, Run()));
+    PENSTOCK_RETURN_IF_ERROR(info.Located(CheckColumns(rows, info.leaves)));
+    return MakeOperator([rows, &info](const Scope& scope) -> StreamOr {
+      return std::make_unique<RowsStream>(scope, info, rows);
+    });
+  }
   return MakeOperator([spec, &info](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(Chunk rows, LoadRows(spec, *scope.run));
     PENSTOCK_RETURN_IF_ERROR(info.Located(CheckColumns(rows, info.leaves)));
