@@ -55,11 +55,12 @@ Arena::~Arena() {
   }
 }
 
-absl::Status Arena::AddSegment(size_t size) {
-  if (mapped_bytes_ + size > limit_bytes_) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a frame needs ", size, " bytes; ", limit_bytes_ - mapped_bytes_,
-        " of the ", limit_bytes_, " bytes for frames are left"));
+absl::Status Arena::AddSegment(size_t size, bool may_exceed) {
+  const size_t left = limit_bytes_ - std::min(mapped_bytes_, limit_bytes_);
+  if (size > (may_exceed ? limit_bytes_ : left)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a frame needs ", size, " bytes; ", left, " of the ",
+                     limit_bytes_, " bytes for frames are left"));
   }
   PENSTOCK_ASSIGN_OR_RETURN(const int fd, AnonymousFile(size));
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -76,7 +77,7 @@ absl::Status Arena::AddSegment(size_t size) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Arena::Region> Arena::Allocate(size_t size) {
+absl::StatusOr<Arena::Region> Arena::Allocate(size_t size, bool may_exceed) {
   if (size > limit_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "a frame needs ", size, " bytes; ", limit_bytes_, " are for frames"));
@@ -96,10 +97,10 @@ absl::StatusOr<Arena::Region> Arena::Allocate(size_t size) {
                       mapping.data + offset};
       }
     }
-    const size_t left = limit_bytes_ - mapped_bytes_;
+    const size_t left = limit_bytes_ - std::min(mapped_bytes_, limit_bytes_);
     const size_t wanted = std::max(
         rounded, std::min(kSegmentBytes, left / kAlignment * kAlignment));
-    PENSTOCK_RETURN_IF_ERROR(AddSegment(wanted));
+    PENSTOCK_RETURN_IF_ERROR(AddSegment(wanted, may_exceed));
   }
   return absl::InternalError("a new segment did not hold the frame");
 }

@@ -27,14 +27,16 @@ class Arena final {
     std::byte* data = nullptr;
   };
 
-  // No more than `limit_bytes` are ever mapped.
+  // No more than `limit_bytes` are mapped, but for regions that may exceed.
   explicit Arena(size_t limit_bytes);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // 64-byte aligned. ResourceExhausted past the limit.
-  absl::StatusOr<Region> Allocate(size_t size) ABSL_LOCKS_EXCLUDED(mutex_);
+  // 64-byte aligned. ResourceExhausted past the limit; `may_exceed`: only if
+  // it would be past the limit alone.
+  absl::StatusOr<Region> Allocate(size_t size, bool may_exceed = false)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // REQUIRES: `region` came from Allocate() and was not freed.
   void Free(const Region& region) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -54,7 +56,8 @@ class Arena final {
     size_t size;
     std::map<uint64_t, uint64_t> free;  // offset -> bytes, coalesced
   };
-  absl::Status AddSegment(size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AddSegment(size_t size, bool may_exceed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t limit_bytes_;
   mutable Mutex mutex_;

@@ -1,5 +1,7 @@
 #include "penstock/engine/memory_budget.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 
@@ -7,13 +9,14 @@ namespace penstock::engine {
 
 absl::Status MemoryBudget::Reserve(int64_t bytes) {
   const int64_t before = used_.fetch_add(bytes);
-  if (before + bytes <= limit_) return absl::OkStatus();
+  const int64_t limit = limit_.load();
+  if (before + bytes <= limit) return absl::OkStatus();
   used_.fetch_sub(bytes);
-  return absl::ResourceExhaustedError(
-      absl::StrCat("needs ", bytes, " more bytes; ", limit_ - before,
-                   " are left of the memory budget of ", limit_,
-                   "\n  Lower the window or leave the cache out, or raise "
-                   "Options(memory_budget=...)."));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "needs ", bytes, " more bytes; ", std::max<int64_t>(limit - before, 0),
+      " are left of the memory budget of ", limit,
+      "\n  Lower the window or leave the cache out, or raise "
+      "Options(memory_budget=...)."));
 }
 
 absl::Status Reservation::Resize(int64_t bytes) {

@@ -76,6 +76,7 @@ class Builder final {
     if (operators.empty()) {
       return absl::InvalidArgumentError("a plan must have a node; got none");
     }
+    if (prefix.empty()) pipeline_->root_info_ = infos.back();
     return operators.back();
   }
 
@@ -149,12 +150,15 @@ class Builder final {
 };
 
 absl::StatusOr<std::shared_ptr<const Pipeline>> Pipeline::Build(
-    const plan::Plan& plan) {
+    const plan::Plan& plan, const plan::Options& defaults) {
   std::shared_ptr<Pipeline> pipeline(new Pipeline());
+  pipeline->options_ = defaults;
   Builder builder(pipeline.get());
   PENSTOCK_ASSIGN_OR_RETURN(pipeline->root_, builder.Build(plan, ""));
   pipeline->fingerprint_ = plan::Fingerprint(plan);
-  pipeline->is_row_exact_ = builder.has_generator() && builder.says_how_far();
+  pipeline->is_row_exact_ =
+      builder.has_generator() &&
+      (builder.says_how_far() || defaults.has_run_ahead());
   return pipeline;
 }
 

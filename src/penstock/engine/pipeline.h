@@ -20,11 +20,13 @@ namespace penstock::engine {
 // A plan as operators. Constant once built; shared by its iterators.
 class Pipeline final {
  public:
+  // `defaults`: what the plan's own options leave unset.
   // REQUIRES: the plan is valid (plan::Validate, or made by plan::Append).
   static absl::StatusOr<std::shared_ptr<const Pipeline>> Build(
-      const plan::Plan& plan);
+      const plan::Plan& plan, const plan::Options& defaults = {});
 
   const Operator& root() const { return *root_; }
+  const OpInfo& root_info() const { return *root_info_; }
   // Every operator, sub-plans' included, by id.
   const std::deque<OpInfo>& ops() const { return infos_; }
   const plan::Options& options() const { return options_; }
@@ -44,6 +46,7 @@ class Pipeline final {
   std::deque<OpInfo> infos_;
   std::vector<std::optional<uint64_t>> seeds_;
   OperatorPtr root_;
+  const OpInfo* root_info_ = nullptr;
   plan::Options options_;
   std::string fingerprint_;
   bool needs_lineage_ = false;

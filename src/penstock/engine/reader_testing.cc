@@ -21,7 +21,7 @@ std::string CodeText(const absl::Status& status) {
 }  // namespace
 
 TestEngine::TestEngine(const Settings& settings)
-    : memory_(settings.memory_bytes),
+    : memory_(std::make_shared<engine::MemoryBudget>(settings.memory_bytes)),
       // Seeds that are drawn: the same in every test.
       instances_([] { return 12345; }),
       executor_(settings.threads) {
@@ -29,7 +29,7 @@ TestEngine::TestEngine(const Settings& settings)
   environment_.files =
       settings.files != nullptr ? settings.files : &io::LocalFileSystem();
   environment_.io_pool = &io_pool_;
-  environment_.memory = &memory_;
+  environment_.memory = memory_;
   environment_.caches = &caches_;
   environment_.sources = &sources_;
   environment_.warn = [this](std::string_view text) {

@@ -39,7 +39,7 @@ class TestEngine final {
   const engine::Environment& environment() const { return environment_; }
   engine::Instances& instances() { return instances_; }
   engine::CacheStore& caches() { return caches_; }
-  engine::MemoryBudget& memory() { return memory_; }
+  engine::MemoryBudget& memory() { return *memory_; }
   FakeSources& sources() { return sources_; }
   std::vector<std::string> warnings() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -47,7 +47,7 @@ class TestEngine final {
   mutable Mutex mutex_;
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
   FakeSources sources_;
-  engine::MemoryBudget memory_;
+  const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;
   io::IoPool io_pool_;

@@ -28,7 +28,8 @@ struct Environment {
   Executor* executor = nullptr;
   io::FileSystem* files = nullptr;
   io::IoPool* io_pool = nullptr;
-  MemoryBudget* memory = nullptr;
+  // Of one iterator, or of all: what it reserved may outlive it in a cache.
+  std::shared_ptr<MemoryBudget> memory;
   CacheStore* caches = nullptr;
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;

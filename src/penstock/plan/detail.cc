@@ -112,9 +112,6 @@ std::string OptionsText(const Options& options) {
   if (options.has_run_ahead()) {
     words.Set("run_ahead", absl::StrCat(options.run_ahead()));
   }
-  if (options.has_cpu_budget()) {
-    words.Set("cpu_budget", absl::StrCat(options.cpu_budget()));
-  }
   if (options.has_memory_budget_bytes()) {
     words.Set("memory_budget_bytes",
               absl::StrCat(options.memory_budget_bytes()));

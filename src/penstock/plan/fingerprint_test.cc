@@ -88,7 +88,7 @@ Plan Behind(const Plan& unused, const Plan& plan) {
 
 plan::Options Budget() {
   plan::Options options;
-  options.set_cpu_budget(3);
+  options.set_max_element_bytes(3);
   options.set_name("mine");
   return options;
 }

@@ -6,6 +6,7 @@
 #include "penstock/plan/convert.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/infer.h"
+#include "penstock/plan/validate.h"
 
 namespace penstock::plan::infer {
 namespace {
@@ -131,21 +132,7 @@ Result Of(const IgnoreErrors& op, const Place& place) {
 }
 
 Result Of(const WithOptions& op, const Place& place) {
-  const Options& options = op.options();
-  if (options.has_run_ahead()) {
-    PENSTOCK_RETURN_IF_ERROR(AtLeast("run_ahead", options.run_ahead(), 0));
-  }
-  if (options.has_cpu_budget()) {
-    PENSTOCK_RETURN_IF_ERROR(AtLeast("cpu_budget", options.cpu_budget(), 1));
-  }
-  if (options.has_memory_budget_bytes()) {
-    PENSTOCK_RETURN_IF_ERROR(
-        AtLeast("memory_budget_bytes", options.memory_budget_bytes(), 1));
-  }
-  if (options.has_max_element_bytes()) {
-    PENSTOCK_RETURN_IF_ERROR(
-        AtLeast("max_element_bytes", options.max_element_bytes(), 1));
-  }
+  PENSTOCK_RETURN_IF_ERROR(ValidateOptions(op.options()));
   return place.inputs[0];
 }
 

@@ -76,7 +76,7 @@ TEST_P(DetailTest, InAFewWords) {
 plan::Options Some() {
   plan::Options options;
   options.set_deterministic(false);
-  options.set_cpu_budget(4);
+  options.set_run_ahead(4);
   return options;
 }
 
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"Enumerate", Enumerate(Range(5), 3), "enumerate(start=3)"},
         {"Prefetch", Prefetch(Range(5), 3), "prefetch(3)"},
         {"Options", WithOptions(Range(5), Some()),
-         "with_options(deterministic=False, cpu_budget=4)"},
+         "with_options(deterministic=False, run_ahead=4)"},
     }),
     [](const auto& info) { return info.param.name; });
 

@@ -240,12 +240,12 @@ INSTANTIATE_TEST_SUITE_P(
          {Range(1)},
          [](Node& n) { n.mutable_prefetch()->set_buffer_size(-2); },
          "buffer_size must be at least 0, or left out to be chosen; got -2"},
-        {"CpuBudget",
+        {"RunAhead",
          {Range(1)},
          [](Node& n) {
-           n.mutable_with_options()->mutable_options()->set_cpu_budget(0);
+           n.mutable_with_options()->mutable_options()->set_run_ahead(-1);
          },
-         "cpu_budget must be at least 1; got 0"},
+         "run_ahead must be at least 0; got -1"},
     }),
     kName);
 

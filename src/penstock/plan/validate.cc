@@ -9,6 +9,7 @@
 #include "penstock/plan/builder.h"
 #include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/expect.h"
 #include "penstock/plan/infer.h"
 #include "penstock/plan/print.h"
 
@@ -111,6 +112,21 @@ absl::Status CheckLimits(const Plan& plan) {
 absl::Status Validate(const Plan& plan) {
   PENSTOCK_RETURN_IF_ERROR(CheckLimits(plan));
   return InferPlan(plan, 0).status();
+}
+
+absl::Status ValidateOptions(const Options& options) {
+  if (options.has_run_ahead()) {
+    PENSTOCK_RETURN_IF_ERROR(AtLeast("run_ahead", options.run_ahead(), 0));
+  }
+  if (options.has_memory_budget_bytes()) {
+    PENSTOCK_RETURN_IF_ERROR(
+        AtLeast("memory_budget", options.memory_budget_bytes(), 1));
+  }
+  if (options.has_max_element_bytes()) {
+    PENSTOCK_RETURN_IF_ERROR(
+        AtLeast("max_element_bytes", options.max_element_bytes(), 1));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace penstock::plan

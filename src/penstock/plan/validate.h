@@ -16,6 +16,9 @@ inline constexpr int64_t kMaxPlanBytes = int64_t{16} << 20;
 // that follow. What passes may be run. InvalidArgument, located.
 absl::Status Validate(const Plan& plan);
 
+// Whether a run may be given these.
+absl::Status ValidateOptions(const Options& options);
+
 // The part of it that is not about any one node: how many there are, and how
 // many bytes.
 absl::Status CheckLimits(const Plan& plan);
