@@ -40,6 +40,8 @@ struct ToEngine {
 };
 static_assert(sizeof(ToEngine) == 16);
 
+// Of rows asked for and not yet sent: a trainer can ask for no more.
+constexpr uint64_t kMaxDemand = uint64_t{1} << 62;
 constexpr int64_t kSliceNanos = 2'000'000;
 // A frame is not held back for more rows longer than this.
 constexpr int64_t kGatherNanos = 500'000;
@@ -84,75 +86,115 @@ engine::Task::Next FrameSender::RunSlice() {
       credit = Credit();
     }
     if (credit == 0) return Next::kWait;
-    if (!load_.has_value()) {
-      const absl::StatusOr<Gathered> gathered = Gather(credit);
-      if (!gathered.ok()) {
-        Fail(gathered.status());
-        return Next::kWait;
-      }
-      if (*gathered == Gathered::kBlocked) return Next::kWait;
-      if (*gathered == Gathered::kEnd) {
-        const absl::StatusOr<bool> sent =
-            Send(kEnd, Load{Chunk(), iterator_->Save()});
-        if (!sent.ok()) Fail(sent.status());
-        MutexLock lock(&mutex_);
-        has_ended_ = true;
-        return Next::kWait;
-      }
+    if (!load_.has_value()) Gather(credit);
+    if (!load_.has_value()) return Next::kWait;  // until something is ready
+    absl::StatusOr<bool> sent = Send();
+    if (!sent.ok() && load_->kind != kFailed) {
+      load_ = Failure(sent.status());
+      sent = Send();
     }
-    const absl::StatusOr<bool> sent = Send(kFrame, *load_);
-    if (!sent.ok()) {
-      Fail(sent.status());
+    if (!sent.value_or(true)) return Next::kWait;  // until a frame is taken
+    if (load_->kind != kFrame || !sent.ok()) {
+      load_.reset();
+      MutexLock lock(&mutex_);
+      has_ended_ = true;
       return Next::kWait;
     }
-    if (!*sent) return Next::kWait;  // until a frame is released
     load_ = std::exchange(next_, std::nullopt);
     if (SteadyClock().NowNanos() - start > kSliceNanos) return Next::kAgain;
   }
 }
 
-absl::StatusOr<FrameSender::Gathered> FrameSender::Gather(int64_t credit) {
+void FrameSender::Gather(int64_t credit) {
   const int64_t start = SteadyClock().NowNanos();
   ChunkBuilder rows;
   std::string state = iterator_->Save();
   int64_t bytes = 0;
-  auto last = Gathered::kLoad;
   while (rows.rows() < credit && bytes < engine::kMaxChunkBytes) {
-    PENSTOCK_ASSIGN_OR_RETURN(
-        engine::Pull pull,
-        iterator_->Next({credit - rows.rows(), shared_from_this()}));
-    if (!pull.has_rows()) {
-      last = pull.is_end() ? Gathered::kEnd : Gathered::kBlocked;
+    absl::StatusOr<engine::Pull> pull =
+        iterator_->Next({credit - rows.rows(), shared_from_this()});
+    // What was gathered before a failure or an end still goes before it.
+    if (!pull.ok()) {
+      next_ = Failure(pull.status());
       break;
     }
-    if (!rows.Fits(pull.chunk)) {
-      next_ = Load{std::move(pull.chunk), state,
+    if (pull->is_end()) {
+      next_ = Load{kEnd, Chunk(), iterator_->Save()};
+      break;
+    }
+    if (pull->is_blocked()) break;
+    int64_t pulled = pull->chunk.NumBytes();
+    if (pulled > options_.max_element_bytes) {
+      pull->chunk = WithoutLargeRows(std::move(pull->chunk));
+      pulled = pull->chunk.NumBytes();
+    }
+    if (!rows.Fits(pull->chunk)) {
+      next_ = Load{kFrame, std::move(pull->chunk), state,
                    static_cast<uint64_t>(rows.rows())};
       break;
     }
-    bytes += pull.chunk.NumBytes();
-    rows.Append(pull.chunk, 0, pull.chunk.rows);
+    bytes += pulled;
+    rows.Append(pull->chunk, 0, pull->chunk.rows);
     if (SteadyClock().NowNanos() - start > kGatherNanos) break;
   }
-  if (rows.rows() == 0) return last;
-  load_ = Load{rows.Build(), std::move(state)};
+  if (rows.rows() == 0) {
+    load_ = std::exchange(next_, std::nullopt);
+    return;
+  }
+  load_ = Load{kFrame, rows.Build(), std::move(state)};
   rows_per_frame_ = std::min(rows_per_frame_ * 2, options_.max_rows);
-  return Gathered::kLoad;
 }
 
-absl::StatusOr<bool> FrameSender::Send(uint32_t kind, const Load& load) {
+Chunk FrameSender::WithoutLargeRows(Chunk chunk) const {
+  ChunkBuilder rows;
+  for (int64_t row = 0; row < chunk.rows; ++row) {
+    Chunk one = Slice(chunk, row, 1);
+    const int64_t bytes = one.NumBytes();
+    if (bytes > options_.max_element_bytes && one.errors.empty()) {
+      std::vector<Column> empty;
+      for (const Column& column : one.columns) {
+        empty.push_back(ZeroColumn(column.dtype(), Shape(column.rank(), 0), 1));
+      }
+      one = ErrorChunk(
+          pipeline_->root_info().Located(absl::ResourceExhaustedError(
+              absl::StrCat("an element must have at most ",
+                           options_.max_element_bytes, " bytes; got ", bytes,
+                           "\n  Make elements or batches smaller, or raise "
+                           "Options(max_element_bytes=...)."))),
+          std::move(empty));
+    }
+    rows.Append(one, 0, 1);
+  }
+  return rows.Build();
+}
+
+FrameSender::Load FrameSender::Failure(const absl::Status& status) {
+  return Load{kFailed, ErrorChunk(status, {}), ""};
+}
+
+absl::StatusOr<bool> FrameSender::Send() {
+  const Load& load = *load_;
   const size_t chunk_bytes = EncodedSize(load.chunk);
-  const absl::StatusOr<Arena::Region> region =
-      arena_.Allocate(chunk_bytes + load.state.size());
-  if (!region.ok()) {
+  const size_t size = chunk_bytes + load.state.size();
+  bool is_alone;
+  {
     MutexLock lock(&mutex_);
-    if (frames_.empty()) return region.status();  // never fits
-    return false;
+    is_alone = untaken_frames_ == 0;
+  }
+  const absl::StatusOr<Arena::Region> region = arena_.Allocate(size, is_alone);
+  if (!region.ok()) {
+    if (!is_alone) return false;
+    return pipeline_->root_info().Located(absl::ResourceExhaustedError(
+        absl::StrCat("an element takes ", size, " bytes of shared memory; ",
+                     options_.arena_bytes, " are there for this iterator (",
+                     region.status().message(),
+                     ")\n  Make elements or batches smaller, or give the "
+                     "process more memory.")));
   }
   Encode(load.chunk, region->data);
   std::memcpy(region->data + chunk_bytes, load.state.data(), load.state.size());
   ToTrainer message = {};
-  message.kind = kind;
+  message.kind = load.kind;
   message.segment = region->segment;
   message.offset = region->offset;
   message.bytes = chunk_bytes;
@@ -160,8 +202,10 @@ absl::StatusOr<bool> FrameSender::Send(uint32_t kind, const Load& load) {
   message.state_offset = region->offset + chunk_bytes;
   message.state_bytes = load.state.size();
   message.skip = load.skip;
-  rows_.fetch_add(message.rows, std::memory_order_relaxed);
-  bytes_.fetch_add(message.bytes, std::memory_order_relaxed);
+  if (load.kind == kFrame) {
+    rows_.fetch_add(message.rows, std::memory_order_relaxed);
+    bytes_.fetch_add(message.bytes, std::memory_order_relaxed);
+  }
   {
     MutexLock lock(&mutex_);
     message.frame = next_frame_++;
@@ -182,12 +226,6 @@ absl::StatusOr<bool> FrameSender::Send(uint32_t kind, const Load& load) {
   return true;
 }
 
-void FrameSender::Fail(const absl::Status& status) {
-  Send(kFailed, Load{ErrorChunk(status, {}), ""}).IgnoreError();
-  MutexLock lock(&mutex_);
-  has_ended_ = true;
-}
-
 absl::Status FrameSender::OnReadable() {
   char bytes[4096];
   PENSTOCK_ASSIGN_OR_RETURN(const size_t size,
@@ -202,13 +240,15 @@ absl::Status FrameSender::OnReadable() {
       switch (message.kind) {
         case kDemand:
           has_started_ = true;
-          demand_ += static_cast<int64_t>(message.value);
+          demand_ += static_cast<int64_t>(
+              std::min(message.value, kMaxDemand - uint64_t(demand_)));
           break;
         case kConsumed:
-          for (auto& [number, frame] : frames_) {
-            if (number > message.value) break;
-            if (std::exchange(frame.is_taken, true)) continue;
-            untaken_bytes_ -= frame.bytes;
+          for (auto it = frames_.upper_bound(last_taken_);
+               it != frames_.end() && it->first <= message.value; ++it) {
+            last_taken_ = it->first;
+            if (std::exchange(it->second.is_taken, true)) continue;
+            untaken_bytes_ -= it->second.bytes;
             --untaken_frames_;
           }
           break;

@@ -28,11 +28,14 @@ struct FrameOptions {
   // Nothing is computed but rows that were asked for.
   bool is_row_exact = false;
   size_t arena_bytes = size_t{1} << 30;
+  // A larger element is an error in its place.
+  int64_t max_element_bytes = int64_t{2} << 30;
 };
 
 // A task on the executor. It runs while there is credit: frames that the
-// trainer has taken give it back. Arrays that the trainer keeps never stop it;
-// only a full arena does. Thread-safe.
+// trainer has taken give it back. A full arena stops it only while there are
+// frames that the trainer has not taken: arrays that it keeps never do.
+// Thread-safe.
 class FrameSender final : public engine::Task {
  public:
   FrameSender(engine::Executor* executor,
@@ -66,20 +69,22 @@ class FrameSender final : public engine::Task {
 
   // Rows that may be computed now; 0: wait.
   int64_t Credit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A chunk to send, and where to resume from to get it.
+  // What to send next: rows, or how the iterator is over.
   struct Load {
+    uint32_t kind;
     Chunk chunk;
-    std::string state;
+    std::string state;  // to resume from to get the chunk
     uint64_t skip = 0;  // rows to leave out after `state`
   };
-  enum class Gathered { kLoad, kBlocked, kEnd };
 
-  // Pulls into load_ until it is worth a frame or nothing more is ready now.
-  absl::StatusOr<Gathered> Gather(int64_t credit);
-  // Whether the frame was put on its way: false if memory must come first.
-  absl::StatusOr<bool> Send(uint32_t kind, const Load& load)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Pulls into load_ until it is worth a frame or nothing more is ready now:
+  // then load_ may stay empty.
+  void Gather(int64_t credit);
+  // Puts errors in the place of rows that are too large.
+  Chunk WithoutLargeRows(Chunk chunk) const;
+  static Load Failure(const absl::Status& status);
+  // Whether load_ was put on its way: false if memory must come first.
+  absl::StatusOr<bool> Send() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const FrameOptions options_;
   const Descriptor socket_;
@@ -92,7 +97,7 @@ class FrameSender final : public engine::Task {
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> bytes_{0};
   std::optional<Load> load_;  // computed, not sent: no room, or not enough
-  std::optional<Load> next_;  // pulled, but it did not fit to load_
+  std::optional<Load> next_;  // what comes after load_, if that is known
 
   Mutex mutex_;
   int64_t demand_ ABSL_GUARDED_BY(mutex_) = 0;  // rows asked for, not yet sent
@@ -104,6 +109,7 @@ class FrameSender final : public engine::Task {
   bool is_resting_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_frame_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // and all before it
   int64_t untaken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t untaken_frames_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string partial_;  // of a message; OnReadable() alone

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/session/host_limits.h"
 #include "penstock/session/session.h"
@@ -18,6 +19,8 @@
 namespace penstock::session {
 namespace {
 
+// A container's limits may change while it runs.
+constexpr int kLimitsMillis = 1000;
 constexpr uint32_t kMaxRequestBytes = 256u << 20;
 
 absl::Status AnswerOne(int control, Session& session) {
@@ -69,13 +72,19 @@ absl::Status Serve(Descriptor control, Descriptor service) {
   const Descriptor parent = WatchParent();
   Session session(FindHostLimits(), std::move(service));
   std::vector<pollfd> watched;
+  int64_t limits_read_at = SteadyClock().NowNanos();
   while (true) {
+    const int64_t now = SteadyClock().NowNanos();
+    if (now - limits_read_at >= kLimitsMillis * int64_t{1'000'000}) {
+      limits_read_at = now;
+      session.SetLimits(FindHostLimits());
+    }
     watched.clear();
     watched.push_back({parent.get(), POLLIN, 0});
     watched.push_back({control.get(), POLLIN, 0});
     watched.push_back({session.service().fd(), POLLIN, 0});
     for (int fd : session.IteratorSockets()) watched.push_back({fd, POLLIN, 0});
-    if (poll(watched.data(), watched.size(), -1) < 0) {
+    if (poll(watched.data(), watched.size(), kLimitsMillis) < 0) {
       if (errno == EINTR) continue;
       return absl::InternalError(
           absl::StrCat("cannot wait: ", std::strerror(errno)));

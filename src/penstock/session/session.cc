@@ -28,6 +28,8 @@ namespace {
 // A generator's rows are seen being made: not far ahead of the trainer.
 constexpr int64_t kGeneratorRows = 64;
 constexpr int64_t kGeneratorFrames = 2;
+// Room for a few chunks of many rows, however little memory there is.
+constexpr int64_t kMinArenaBytes = int64_t{8} << 20;
 
 uint64_t RandomWord() {
   uint64_t word = 0;
@@ -68,6 +70,9 @@ absl::StatusOr<Buffer> Map(const Descriptor& fd, uint64_t bytes) {
   return Buffer(std::move(owner), data, bytes);
 }
 
+// Of shuffles and caches; frames and what is under way have the rest.
+int64_t BudgetOf(const HostLimits& limits) { return limits.memory_bytes / 2; }
+
 bool HasGenerator(const engine::Pipeline& pipeline) {
   return std::any_of(pipeline.ops().begin(), pipeline.ops().end(),
                      [](const engine::OpInfo& info) {
@@ -81,9 +86,14 @@ bool HasGenerator(const engine::Pipeline& pipeline) {
 Session::Session(const HostLimits& limits, Descriptor service_socket)
     : limits_(limits),
       service_(std::move(service_socket)),
-      memory_(limits.memory_bytes / 2),
+      memory_(std::make_shared<engine::MemoryBudget>(BudgetOf(limits))),
       instances_(RandomWord),
       executor_(static_cast<int>(limits.cpus)) {}
+
+void Session::SetLimits(const HostLimits& limits) {
+  limits_.memory_bytes = limits.memory_bytes;
+  memory_->SetLimit(BudgetOf(limits));
+}
 
 Session::~Session() {
   for (auto& [id, reading] : iterators_) reading.sender->Close();
@@ -165,7 +175,7 @@ absl::StatusOr<Response> Session::DoHello(const Hello& call) {
   reply->set_version(kVersion);
   reply->set_pid(getpid());
   reply->set_cpu_budget(limits_.cpus);
-  reply->set_memory_budget_bytes(memory_.limit());
+  reply->set_memory_budget_bytes(memory_->limit());
   return response;
 }
 
@@ -309,13 +319,19 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   }
   PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(call.plan()));
   PENSTOCK_RETURN_IF_ERROR(plan::Validate(plan));
-  PENSTOCK_ASSIGN_OR_RETURN(auto pipeline, engine::Pipeline::Build(plan));
+  PENSTOCK_RETURN_IF_ERROR(plan::ValidateOptions(call.defaults()));
+  PENSTOCK_ASSIGN_OR_RETURN(auto pipeline,
+                            engine::Pipeline::Build(plan, call.defaults()));
 
   engine::Environment environment;
   environment.executor = &executor_;
   environment.files = FilesFrom(call.working_directory());
   environment.io_pool = &io_pool_;
-  environment.memory = &memory_;
+  environment.memory = memory_;
+  if (pipeline->options().has_memory_budget_bytes()) {
+    environment.memory = std::make_shared<engine::MemoryBudget>(
+        pipeline->options().memory_budget_bytes());
+  }
   environment.caches = &caches_;
   environment.sources = &service_;
   environment.warn = [this](std::string_view text) { service_.Log(30, text); };
@@ -335,7 +351,9 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
     options.max_rows = kGeneratorRows;
     options.run_ahead_frames = kGeneratorFrames;
   }
-  options.arena_bytes = static_cast<size_t>(limits_.memory_bytes / 4);
+  options.max_element_bytes = (*iterator)->run()->options.max_element_bytes;
+  options.arena_bytes =
+      static_cast<size_t>(std::max(limits_.memory_bytes / 4, kMinArenaBytes));
 
   Response response;
   IteratorInfo* info = response.mutable_make_iterator();

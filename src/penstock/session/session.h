@@ -39,6 +39,9 @@ class Session final {
   // Answers a call; `fds` came with it. Never fails: errors are answers.
   Answer Handle(const Request& request, std::vector<Descriptor> fds);
 
+  // What the process may use has changed. The number of threads stays.
+  void SetLimits(const HostLimits& limits);
+
   ServiceChannel& service() { return service_; }
   // The iterators' sockets, to be watched; OnReadable() when one has something.
   std::vector<int> IteratorSockets() const;
@@ -67,12 +70,12 @@ class Session final {
     int64_t cpu_ns_before = 0;
   };
 
-  const HostLimits limits_;
+  HostLimits limits_;
   ServiceChannel service_;
   // By the directory that relative names start from; a trainer has few.
   std::map<std::string, std::unique_ptr<io::FileSystem>> files_;
   io::IoPool io_pool_;
-  engine::MemoryBudget memory_;
+  const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;
   std::map<uint64_t, Reading> iterators_;
