@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from penstock import _engine, _spec
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._iterator import Iterator
+from penstock._location import refused
 from penstock._options import Options
 from penstock._pipeline import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
     Pipeline,
     append,
+    index,
 )
 from penstock._transforms import _folding
 
@@ -84,8 +86,9 @@ class Actions(Pipeline):
                     break
         if len(found) != 1:
             got = "more than one" if found else "none"
-            raise InvalidArgumentError(
-                f"get_single_element takes a dataset of one element; got {got}"
+            raise refused(
+                InvalidArgumentError,
+                f"get_single_element takes a dataset of one element; got {got}",
             )
         return found[0]
 
@@ -110,7 +113,7 @@ class Actions(Pipeline):
                 if self._cardinality == INFINITE_CARDINALITY
                 else "not known before reading it"
             )
-            raise InvalidTypeError(f"the dataset's length is {what}")
+            raise refused(InvalidTypeError, f"the dataset's length is {what}")
         return self._cardinality
 
     def __bool__(self) -> bool:
@@ -121,8 +124,8 @@ class Actions(Pipeline):
 
         Example:
             >>> ps.Dataset.range(3).options()
-            Options(deterministic=None, run_ahead=None, cpu_budget=None,
-                    memory_budget=None, max_element_bytes=None, name=None)
+            Options(deterministic=None, run_ahead=None, memory_budget=None,
+                    max_element_bytes=None, name=None)
         """
         return Options().merge(self._options)
 
@@ -133,7 +136,14 @@ class Actions(Pipeline):
             >>> ps.Dataset.range(4).apply(lambda ds: ds.batch(2)).cardinality()
             2
         """
-        return transformation_func(self)
+        made = transformation_func(self)
+        if not isinstance(made, Pipeline):
+            raise refused(
+                InvalidTypeError,
+                "the function of apply must return a Dataset; got "
+                f"{type(made).__name__}",
+            )
+        return made
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the iterators made from now on.
@@ -147,7 +157,12 @@ class Actions(Pipeline):
             >>> list(ds) == list(ds)
             True
         """
-        self._epoch = int(epoch)
+        found = index("epoch", epoch)
+        if found < 0:
+            raise refused(
+                InvalidArgumentError, f"epoch must be at least 0; got {found}"
+            )
+        self._epoch = found
 
     def fingerprint(self) -> str:
         """A name for what the pipeline computes: the same on every machine.

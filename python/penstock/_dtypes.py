@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock._errors import InvalidTypeError
+from penstock._location import refused
+
 if TYPE_CHECKING:
     import numpy.typing as npt  # Slow to import, and only needed here.
 
@@ -73,7 +76,11 @@ class DType:
         if value in (str, bytes):
             return string
         name = getattr(value, "as_numpy_dtype", value)  # a TensorFlow dtype
-        return from_numpy(np.dtype(name))
+        try:
+            found = np.dtype(name)
+        except TypeError:
+            raise _unknown_dtype(value) from None
+        return from_numpy(found)
 
     def __repr__(self) -> str:
         return f"ps.{self.name}"
@@ -143,9 +150,15 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     name = re.sub(r"\d+$", "", dtype.name) if dtype.kind in "SU" else dtype.name
     found = _BY_NUMPY_NAME.get(name)
     if found is None:
-        expected = ", ".join(BY_NAME)
-        raise TypeError(f"dtype must be one of {expected}; got {dtype}")
+        raise _unknown_dtype(dtype)
     return found
+
+
+def _unknown_dtype(value: Any) -> InvalidTypeError:
+    return refused(
+        InvalidTypeError,
+        f"dtype must be one of {', '.join(BY_NAME)}; got {value!r}",
+    )
 
 
 def to_array(value: Any, dtype: DType | None = None) -> npt.NDArray[Any]:

@@ -22,13 +22,25 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from penstock import _errors
-from penstock._errors import EngineDiedError, FailedPreconditionError
+from penstock._errors import (
+    EngineDiedError,
+    FailedPreconditionError,
+    NotFoundError,
+    PenstockError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+)
+from penstock._location import refused
 from penstock._version import version
 
 Json = dict[str, Any]
 
 _LENGTH = struct.Struct("<I")
 _LAST_WORDS_BYTES = 4096
+# Of a program that was started and says nothing.
+_GREET_SECONDS = 60.0
+# A request of a pipeline with far too much in it ends here, not in the engine.
+_MAX_REQUEST_BYTES = 200 << 20
 # Of an engine whose sockets are closed: it ends by itself well within this.
 _EXIT_SECONDS = 2.0
 
@@ -66,7 +78,7 @@ def binary_path() -> str:
     for candidate in (installed, built):
         if os.path.exists(candidate):
             return candidate
-    raise _errors.NotFoundError(
+    raise NotFoundError(
         "the penstock binary must lie beside the package; found neither "
         f"{installed} nor {built}. Install the wheel, run "
         "`make setup` in the source tree, or set PENSTOCK_BINARY."
@@ -83,26 +95,23 @@ class Engine:
         self._lock = threading.Lock()
         self._is_gone = False
         self._captures: set[str] = set()
+        binary = binary_path()
         self._stderr = _scratch_file()
         control, control_far = socket.socketpair()
         service, service_far = socket.socketpair()
-        with control_far, service_far:
-            far = (control_far.fileno(), service_far.fileno())
-            self._process = subprocess.Popen(
-                [
-                    binary_path(),
-                    "engine",
-                    "--control-fd",
-                    str(far[0]),
-                    "--service-fd",
-                    str(far[1]),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._stderr,
-                pass_fds=far,
-                start_new_session=True,
-            )
+        try:
+            with control_far, service_far:
+                self._process = _start(
+                    binary,
+                    control_far.fileno(),
+                    service_far.fileno(),
+                    self._stderr,
+                )
+        except BaseException:
+            control.close()
+            service.close()
+            os.close(self._stderr)
+            raise
         self._control = control
         self._service = Service(service)
         try:
@@ -112,15 +121,28 @@ class Engine:
             raise
 
     def _greet(self) -> None:
+        self._control.settimeout(_GREET_SECONDS)
         try:
             reply = self.call("hello", {"version": version()})[0]
         except EngineGoneError:
-            raise self.death() from None
+            if self._process.poll() is None:
+                self._process.kill()
+                raise FailedPreconditionError(
+                    _wrong_program(f"it gave no answer: {self.last_words()}")
+                ) from None
+            death = self.death()
+            raise EngineDiedError(_wrong_program(str(death))) from None
+        except ValueError:  # No JSON, or none of ours.
+            raise FailedPreconditionError(
+                _wrong_program("its answer cannot be read")
+            ) from None
+        except FailedPreconditionError as error:
+            raise FailedPreconditionError(_wrong_program(str(error))) from None
+        self._control.settimeout(None)
         theirs = reply.get("version", "")
         if theirs != version():
             raise FailedPreconditionError(
-                f"the engine must be of version {version()}; {binary_path()} "
-                f"is of version {theirs or 'unknown'}"
+                _wrong_program(f"it is of version {theirs or 'unknown'}")
             )
 
     @property
@@ -141,6 +163,13 @@ class Engine:
             PenstockError: The answer is an error.
         """
         payload = json.dumps({name: body}, allow_nan=True).encode()
+        if len(payload) > _MAX_REQUEST_BYTES:
+            raise refused(
+                ResourceExhaustedError,
+                f"a pipeline must be described in {_MAX_REQUEST_BYTES >> 20} "
+                f"MiB; got {len(payload) >> 20} MiB.\n  Give large arrays as "
+                "elements (from_tensor_slices), not as constants of functions.",
+            )
         with self._lock:
             if self._is_gone:
                 raise EngineGoneError
@@ -243,6 +272,43 @@ class Engine:
             self._process.returncode = 0
         with contextlib.suppress(OSError):
             os.close(self._stderr)
+
+
+def _start(
+    binary: str, control: int, service: int, stderr: int
+) -> subprocess.Popen[bytes]:
+    words = ["--control-fd", str(control), "--service-fd", str(service)]
+    try:
+        return subprocess.Popen(
+            [binary, "engine", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            pass_fds=(control, service),
+            start_new_session=True,
+        )
+    except OSError as error:
+        kind: type[PenstockError] = FailedPreconditionError
+        if isinstance(error, FileNotFoundError):
+            kind = NotFoundError
+        elif isinstance(error, PermissionError):
+            kind = PermissionDeniedError
+        raise kind(
+            _wrong_program(f"it cannot be started: {error.strerror}")
+        ) from None
+
+
+def _wrong_program(found: str) -> str:
+    named = os.environ.get("PENSTOCK_BINARY")
+    advice = (
+        "Unset PENSTOCK_BINARY, or let it name the right one."
+        if named
+        else "Install the package again."
+    )
+    return (
+        f"expected {binary_path()} to be the engine of penstock {version()}; "
+        f"{found}\n  {advice}"
+    )
 
 
 def _scratch_file() -> int:

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock._dataset import Dataset
-from penstock._pipeline import AUTOTUNE, Pipeline, file_names, grow, integer
+from penstock._errors import InvalidArgumentError
+from penstock._location import refused
+from penstock._pipeline import (
+    AUTOTUNE,
+    Pipeline,
+    file_name,
+    file_names,
+    grow,
+    integer,
+)
 from penstock._pipeline import value as value_of
 
 
@@ -137,6 +146,12 @@ class FixedLengthRecordDataset(Dataset):
 
 
 def _common(compression_type: str | None, buffer_size: Any) -> dict[str, Any]:
+    if compression_type not in (None, "", "GZIP", "ZLIB"):
+        raise refused(
+            InvalidArgumentError,
+            f'compression_type must be "", "GZIP" or "ZLIB"; got '
+            f"{compression_type!r}",
+        )
     return {
         "compression": compression_type or "NONE",
         **integer("buffer_size", "buffer_bytes", buffer_size),
@@ -160,7 +175,7 @@ def _read(
         return
     if not isinstance(files, Pipeline):
         many = files if isinstance(files, (list, tuple)) else [files]
-        files = Dataset.from_tensor_slices(list(map(_as_name, many)))
+        files = Dataset.from_tensor_slices(list(map(file_name, many)))
     if num_parallel_reads is None:
         made = files.flat_map(open_one)
     else:
@@ -172,9 +187,3 @@ def _read(
             num_parallel_calls=num_parallel_reads,
         )
     into.__dict__.update(made.__dict__)
-
-
-def _as_name(file: Any) -> Any:
-    import os
-
-    return os.fspath(file) if isinstance(file, os.PathLike) else file

@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import operator
 import os
+import reprlib
 import select
 import socket
 import struct
@@ -16,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator as IteratorABC
 from typing import TYPE_CHECKING, Any
 
-from penstock import _engine, _errors
+from penstock import _engine, _errors, _options
 from penstock._chunk import RowError
 from penstock._engine import EngineGoneError
 from penstock._errors import (
@@ -24,8 +25,10 @@ from penstock._errors import (
     EngineDiedError,
     FailedPreconditionError,
     InvalidArgumentError,
+    PenstockError,
 )
 from penstock._frames import FrameReader
+from penstock._location import refused
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -106,12 +109,16 @@ class _Connection:
     """One iterator of the engine: its socket, and frames from its segments."""
 
     def __init__(
-        self, dataset: Dataset, position: _Position | None, epoch: int | None
+        self,
+        dataset: Dataset,
+        position: _Position | None,
+        epoch: int | None,
+        defaults: dict[str, Any],
     ) -> None:
         near, far = socket.socketpair()
         try:
             with far:
-                info = self._make(dataset, position, epoch, far)
+                info = self._make(dataset, position, epoch, defaults, far)
         except BaseException:
             near.close()
             raise
@@ -143,11 +150,13 @@ class _Connection:
         dataset: Dataset,
         position: _Position | None,
         epoch: int | None,
+        defaults: dict[str, Any],
         far: socket.socket,
     ) -> dict[str, Any]:
         body: dict[str, Any] = {
             "plan": dataset._plan,
             "working_directory": _working_directory(),
+            "defaults": defaults,
         }
         if position is not None:
             body["state"] = _engine.to_base64(position.state)
@@ -249,6 +258,7 @@ class Iterator(IteratorABC[Any]):
     def __init__(self, dataset: Dataset, epoch: int | None = None) -> None:
         self._dataset = dataset
         self._epoch = epoch
+        self._defaults = _options.defaults().to_json()
         self._lock = threading.RLock()
         self._is_closed = False
         # The part of the current frame up to its next error.
@@ -388,7 +398,9 @@ class Iterator(IteratorABC[Any]):
 
     def _connect(self, position: _Position | None) -> _Connection:
         self._disconnect()
-        connection = _Connection(self._dataset, position, self._epoch)
+        connection = _Connection(
+            self._dataset, position, self._epoch, self._defaults
+        )
         self._connection = connection
         self._fingerprint = connection.fingerprint
         if position is None:
@@ -437,16 +449,26 @@ class Iterator(IteratorABC[Any]):
             data = base64.b64decode(text, validate=True)
             is_known = state["version"] == _STATE_VERSION
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise DataLossError(
-                "the saved state is damaged: it is not what state_dict() gave"
+            raise refused(
+                DataLossError,
+                "a state must be a dict as state_dict() gave it; got "
+                f"{reprlib.repr(state)}: it is damaged, or something else.\n"
+                "  Use an earlier checkpoint.",
             ) from None
         if not is_known:
-            raise InvalidArgumentError(
-                f"the state's version must be {_STATE_VERSION}; "
-                f"got {state['version']}"
+            raise refused(
+                InvalidArgumentError,
+                f"a state must be of version {_STATE_VERSION}; got version "
+                f"{state['version']!r}.\n  Load it with the version of "
+                "penstock that saved it.",
             )
         if not is_whole:
-            raise DataLossError("the saved state is damaged: its CRC differs")
+            raise refused(
+                DataLossError,
+                f"a state must have the checksum {_crc32(text, skip)}; got "
+                f"{state['crc32']!r}: it is damaged.\n"
+                "  Use an earlier checkpoint.",
+            )
         with self._lock:
             if self._is_closed:
                 raise FailedPreconditionError("the iterator is closed")
@@ -454,6 +476,9 @@ class Iterator(IteratorABC[Any]):
             self._connection = None
             try:
                 self._connect(_Position(data, skip))
+            except PenstockError as error:
+                self._connection = before
+                raise refused(type(error), str(error)) from None
             except BaseException:
                 self._connection = before
                 raise

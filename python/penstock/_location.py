@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+Error = TypeVar("Error", bound=Exception)
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -15,6 +17,8 @@ def user_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
+    if frame is not None and frame.f_globals.get("__name__") == "threading":
+        return None  # A thread of this package's own.
     return frame
 
 
@@ -49,6 +53,12 @@ def user_line() -> str:
     if frame is None:
         return "an unknown line"
     return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def refused(kind: type[Error], message: str) -> Error:
+    """What to raise of what the user wrote: `message`, and where that is."""
+    frame = user_frame()
+    return kind(message if frame is None else f"{message}\n  at {user_line()}")
 
 
 def _shown(file: str) -> str:

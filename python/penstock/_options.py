@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from penstock._errors import InvalidTypeError
+from penstock._location import refused
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 @dataclasses.dataclass
@@ -12,26 +19,31 @@ class Options:
 
     What is None is left to the engine. Later settings win, field by field.
 
+    In a `with` statement they are the defaults of all iterators that are made
+    inside it, in this thread or task; a dataset's own options win over them,
+    and those of an inner statement over those of an outer one.
+
     Example:
         >>> options = ps.Options(deterministic=False)
         >>> ds = ps.Dataset.range(3).with_options(options)
         >>> ds.options().deterministic
         False
+        >>> with ps.Options(max_element_bytes=100):
+        ...     first = next(iter(ps.Dataset.range(3)))
 
     Attributes:
         deterministic: Whether order is kept where parallel work could change
             it. Transformations that say so themselves are not affected.
         run_ahead: Elements computed beyond those asked for; 0 computes only
             what `next()` asks for.
-        cpu_budget: Cores that the pipeline may use.
-        memory_budget: Bytes that it may hold.
+        memory_budget: Bytes that the shuffles and caches of one iterator may
+            hold.
         max_element_bytes: The largest element; a larger one is an error.
         name: Shown in statistics and messages.
     """
 
     deterministic: bool | None = None
     run_ahead: int | None = None
-    cpu_budget: int | None = None
     memory_budget: int | None = None
     max_element_bytes: int | None = None
     name: str | None = None
@@ -40,11 +52,24 @@ class Options:
         """These options with those of `later` that are set.
 
         Example:
-            >>> a = ps.Options(cpu_budget=2, name="train")
-            >>> a.merge(ps.Options(cpu_budget=4)).cpu_budget
+            >>> a = ps.Options(run_ahead=2, name="train")
+            >>> a.merge(ps.Options(run_ahead=4)).run_ahead
             4
         """
         return dataclasses.replace(self, **later._set_fields())
+
+    def __enter__(self) -> Options:
+        self.to_json()  # What cannot be right is refused here.
+        _stack.set((*_stack.get(), self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _stack.set(_stack.get()[:-1])
 
     def _set_fields(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)
@@ -52,7 +77,32 @@ class Options:
 
     def to_json(self) -> dict[str, Any]:
         """The plan's Options message."""
+        from penstock._pipeline import index
+
         fields = self._set_fields()
+        for name, found in fields.items():
+            if name in ("run_ahead", "memory_budget", "max_element_bytes"):
+                fields[name] = index(name, found)
+                continue
+            want = bool if name == "deterministic" else str
+            if not isinstance(found, want):
+                raise refused(
+                    InvalidTypeError,
+                    f"{name} must be a {want.__name__}; got {found!r}",
+                )
         if "memory_budget" in fields:
             fields["memory_budget_bytes"] = fields.pop("memory_budget")
         return fields
+
+
+_stack: contextvars.ContextVar[tuple[Options, ...]] = contextvars.ContextVar(
+    "penstock_options", default=()
+)
+
+
+def defaults() -> Options:
+    """Those of the `with` statements around the caller."""
+    merged = Options()
+    for options in _stack.get():
+        merged = merged.merge(options)
+    return merged

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock import _engine, _recording, _spec
 from penstock._errors import InvalidArgumentError, InvalidTypeError
-from penstock._location import user_location
+from penstock._location import refused, user_location
 from penstock._options import Options
 from penstock._record import Recorded
 from penstock._recording import Recording
@@ -84,16 +84,18 @@ class Pipeline:
         if self._recording is None:
             return 0
         if self._recording is not recording:
-            raise InvalidArgumentError(
+            raise refused(
+                InvalidArgumentError,
                 "a dataset made inside a function can only be used in that "
-                "function; make it again where it is needed"
+                "function; make it again where it is needed",
             )
         return self._bound
 
     def __getstate__(self) -> Json:
         if self._recording is not None:
-            raise InvalidArgumentError(
-                "a dataset made inside a recorded function cannot be pickled"
+            raise refused(
+                InvalidArgumentError,
+                "a dataset made inside a recorded function cannot be pickled",
             )
         return {
             "plan": self._plan,
@@ -225,18 +227,27 @@ def value(name: str, given: Any) -> Json:
     if isinstance(given, Symbol):
         recording = _recording.current()
         if recording is None:
-            raise InvalidArgumentError(
-                f"{name} is a symbolic value outside of its function"
+            raise refused(
+                InvalidArgumentError,
+                f"{name} is a symbolic value outside of its function",
             )
         step = recording.lift(given._recording, given._step)
         return {"bound": recording.bind(step)}
     try:
         return {"constant": _recording.tensor_to_json(given)}
-    except (TypeError, ValueError) as error:
-        raise InvalidTypeError(
-            f"{name} must be a number, a string or an array of these; "
-            f"got {given!r} ({error})"
+    except (TypeError, ValueError, OverflowError) as error:
+        raise refused(
+            InvalidTypeError,
+            f"{name} must be a number of at most 64 bits, a string or an "
+            f"array of these; got {_short(given)} ({error})",
         ) from None
+
+
+def _short(given: Any) -> str:
+    """`given` as it is shown in a message: not more than a line of it."""
+    import reprlib
+
+    return reprlib.repr(given)
 
 
 def count(name: str, given: Any, unset: tuple[Any, ...] = (None, -1)) -> Json:
@@ -253,16 +264,25 @@ def integer(name: str, field: str, given: Any) -> Json:
     """An optional integer field; None and AUTOTUNE leave it out."""
     if given is None or (isinstance(given, int) and given == AUTOTUNE):
         return {}
-    return {field: _index(name, given)}
+    return {field: index(name, given)}
 
 
-def _index(name: str, given: Any) -> int:
+def index(name: str, given: Any, bits: int = 64) -> int:
+    """`given` as an integer of at most `bits` bits."""
     try:
-        return operator.index(given)
+        found = operator.index(given)
     except TypeError:
-        raise InvalidTypeError(
-            f"{name} must be an integer; got {given!r}"
+        raise refused(
+            InvalidTypeError,
+            f"{name} must be an integer; got {_short(given)}",
         ) from None
+    if not -1 << (bits - 1) <= found < 1 << (bits - 1):
+        raise refused(
+            InvalidArgumentError,
+            f"{name} must be an integer of {min(bits, 64)} bits; "
+            f"got {_short(given)}",
+        )
+    return found
 
 
 def flag(field: str, given: bool | None) -> Json:
@@ -274,18 +294,25 @@ def seed(given: Any) -> Json:
     """An optional seed; negative ones count as 64-bit words."""
     if given is None:
         return {}
-    return {"seed": _index("seed", given) & 0xFFFF_FFFF_FFFF_FFFF}
+    return {"seed": index("seed", given, 65) & 0xFFFF_FFFF_FFFF_FFFF}
+
+
+def file_name(given: Any) -> Any:
+    """A path or a name as its bytes; anything else as it is.
+
+    Names need not be UTF-8: what `os.listdir` gives is taken back as it is.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return os.fsencode(given)
+    return given
 
 
 def file_names(name: str, given: Any) -> Json:
     """The Value message of one or several file names or patterns."""
-    if isinstance(given, os.PathLike):
-        given = os.fspath(given)
+    if isinstance(given, (str, os.PathLike)):
+        given = file_name(given)
     elif isinstance(given, (list, tuple)):
-        given = [
-            os.fspath(item) if isinstance(item, os.PathLike) else item
-            for item in given
-        ]
+        given = [file_name(item) for item in given]
         if not given:
             return {
                 "constant": {"dtype": "STRING", "shape": [0], "strings": []}

@@ -13,7 +13,7 @@ from penstock._errors import (
     PenstockError,
     UnsupportedFunctionError,
 )
-from penstock._location import location_of
+from penstock._location import location_of, refused
 from penstock._recording import Recording
 from penstock._symbol import Symbol, call, step_of
 
@@ -42,7 +42,9 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
         UnsupportedFunctionError: It cannot run in the engine.
     """
     if not callable(function):
-        raise InvalidTypeError(f"expected a function; got {function!r}")
+        raise refused(
+            InvalidTypeError, f"expected a function; got {function!r}"
+        )
     containers = _purity.check(function)
     leaves = [leaf for e in elements for leaf in _spec.flatten(e)]
     recording = Recording(leaves, _recording.current())
@@ -63,10 +65,11 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         raise
     except Exception as error:
         name = name_of(function)
-        raise UnsupportedFunctionError(
+        raise refused(
+            UnsupportedFunctionError,
             f"function {name} cannot be recorded as a native function: it "
             f"raises {type(error).__name__} when called with symbolic values: "
-            f"{error}"
+            f"{error}",
         ) from error
 
 
@@ -105,10 +108,11 @@ def _check_result(function: Callable[..., Any], result: Any) -> None:
         try:
             _dtypes.to_array(leaf)
         except TypeError:
-            raise InvalidTypeError(
+            raise refused(
+                InvalidTypeError,
                 f"function {name_of(function)} must return tensors, or "
                 "tuples, dicts, named tuples or dataclasses of them; got "
-                f"{leaf!r} of type {type(leaf).__name__}"
+                f"{leaf!r} of type {type(leaf).__name__}",
             ) from None
 
 

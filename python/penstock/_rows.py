@@ -8,6 +8,7 @@ from typing import Any
 from penstock import _captures, _chunk, _dtypes, _engine, _spec
 from penstock._chunk import Array, Column
 from penstock._errors import InvalidArgumentError, InvalidTypeError
+from penstock._location import refused
 
 Json = dict[str, Any]
 # A Rows message, and the capture that it names.
@@ -27,19 +28,22 @@ def slices(structure: Any) -> Rows:
     """The structure cut along the first dimension of its arrays."""
     arrays = [_to_array(leaf) for leaf in _spec.flatten(structure)]
     if not arrays:
-        raise InvalidArgumentError(
-            "from_tensor_slices needs at least one component; got none"
+        raise refused(
+            InvalidArgumentError,
+            "from_tensor_slices needs at least one component; got none",
         )
     for i, array in enumerate(arrays):
         if array.ndim == 0:
-            raise InvalidArgumentError(
+            raise refused(
+                InvalidArgumentError,
                 "from_tensor_slices needs components of at least one "
-                f"dimension; component {i} is a scalar"
+                f"dimension; component {i} is a scalar",
             )
         if len(array) != len(arrays[0]):
-            raise InvalidArgumentError(
+            raise refused(
+                InvalidArgumentError,
                 "from_tensor_slices needs components of one first dimension; "
-                f"got {len(arrays[0])} and, of component {i}, {len(array)}"
+                f"got {len(arrays[0])} and, of component {i}, {len(array)}",
             )
     columns = [Column(_dtype(array), array) for array in arrays]
     specs = [_spec.TensorSpec(a.shape[1:], _dtype(a)) for a in arrays]
@@ -48,8 +52,17 @@ def slices(structure: Any) -> Rows:
 
 def each(elements: Sequence[Any]) -> Rows:
     """Each of `elements`, whose shapes may differ, as an element."""
+    if not isinstance(elements, (list, tuple)):
+        raise refused(
+            InvalidTypeError,
+            f"from_list takes a list; got {type(elements).__name__}",
+        )
     if not elements:
-        raise InvalidArgumentError("from_list needs at least one element")
+        raise refused(
+            InvalidArgumentError,
+            "from_list needs at least one element; got none. Its spec could "
+            "not be known: use from_tensor_slices with an empty array.",
+        )
     first = elements[0]
     rows = []
     for element in elements:
@@ -63,9 +76,10 @@ def each(elements: Sequence[Any]) -> Rows:
         column = tuple(a if a.size else a.astype(dtype.dtype) for a in column)
         for array in column:
             if _dtype(array) != dtype:
-                raise InvalidTypeError(
+                raise refused(
+                    InvalidTypeError,
                     f"component {i} must be of one dtype; got {dtype.name} "
-                    f"and {_dtype(array).name}"
+                    f"and {_dtype(array).name}",
                 )
         columns.append(_chunk.gather(dtype, list(column)))
         specs.append(_spec.TensorSpec(_common_shape(column), dtype))
@@ -94,9 +108,10 @@ def _to_array(value: Any) -> Array:
     try:
         return _dtypes.to_array(value)
     except (TypeError, ValueError) as error:
-        raise InvalidTypeError(
+        raise refused(
+            InvalidTypeError,
             f"expected arrays, numbers or strings; got {type(value).__name__}: "
-            f"{error}"
+            f"{error}",
         ) from None
 
 

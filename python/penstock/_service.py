@@ -156,7 +156,7 @@ class _Generator:
         if source is not None and hasattr(source, "close"):
             try:
                 source.close()
-            except Exception:
+            except BaseException:
                 _log.exception("closing generator %s", self._id)
 
     def _open(
@@ -169,7 +169,7 @@ class _Generator:
                 arguments = [column[0] for column in columns]
             source: Iterator[Any] = iter(capture.function(*arguments))
             return source
-        except Exception as error:
+        except BaseException as error:
             rows.add_error(_errors.code_of(error), _describe(error))
             self._has_ended = True
             return None
@@ -184,7 +184,8 @@ class _Generator:
             except StopIteration:
                 self._has_ended = True
                 return
-            except Exception as error:
+            except BaseException as error:
+                # All of them, or the trainer would wait for ever.
                 rows.add_error(_errors.code_of(error), _describe(error))
                 self._has_ended = True
                 return
@@ -194,8 +195,8 @@ class _Generator:
                     self._held = values
                     return
                 rows.add(values)
-            except (TypeError, ValueError) as error:
-                rows.add_error(3, f"from_generator: {error}")
+            except Exception as error:
+                rows.add_error(3, f"from_generator: {_summary(error)}")
             now = time.monotonic()
             if not deadline:
                 deadline = now + _GATHER_SECONDS
@@ -268,6 +269,13 @@ def _describe(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals is globals():
         trace = trace.tb_next
+    summary = f"{type(error).__name__}: {_summary(error)}"
     lines = traceback.format_exception(type(error), error, trace)
-    summary = f"{type(error).__name__}: {error}"
     return f"{summary}\n{''.join(lines).rstrip()}"
+
+
+def _summary(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # Of a class of the user's.
+        return "(its message cannot be shown)"

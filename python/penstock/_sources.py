@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import _captures, _dtypes, _rows, _spec
 from penstock._dtypes import DType
 from penstock._errors import InvalidTypeError
+from penstock._location import refused
 from penstock._pipeline import (
     Pipeline,
     append,
@@ -40,8 +41,9 @@ class Sources(Pipeline):
             [np.float32(0.0), np.float32(1.0)]
         """
         if not 1 <= len(args) <= 3:
-            raise InvalidTypeError(
-                f"range takes 1 to 3 positions; got {len(args)}"
+            raise refused(
+                InvalidTypeError,
+                f"range takes 1 to 3 positions; got {len(args)}",
             )
         start, stop, step = (
             (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
@@ -181,8 +183,9 @@ class Sources(Pipeline):
             name: Not used.
         """
         if not callable(generator):
-            raise InvalidTypeError(
-                f"generator must be callable; got {generator!r}"
+            raise refused(
+                InvalidTypeError,
+                f"generator must be callable; got {generator!r}",
             )
         structure = _signature(output_signature, output_types, output_shapes)
         capture = _captures.GeneratorCapture.make(generator, structure)
@@ -244,17 +247,19 @@ class Sources(Pipeline):
             {'a': np.int64(0), 'b': np.int64(5)}
         """
         if bool(args) == (datasets is not None):
-            raise InvalidTypeError(
-                "zip takes datasets either as arguments or as `datasets`"
+            raise refused(
+                InvalidTypeError,
+                "zip takes datasets either as arguments or as `datasets`",
             )
         if args:
             datasets = args[0] if len(args) == 1 else args
         inputs = _spec.flatten(datasets)
         for source in inputs:
             if not isinstance(source, Pipeline):
-                raise InvalidTypeError(
+                raise refused(
+                    InvalidTypeError,
                     "zip takes datasets in tuples and dicts; got a "
-                    f"{type(source).__name__}"
+                    f"{type(source).__name__}",
                 )
         return append(
             "zip",
@@ -299,15 +304,17 @@ def _from_values(tensors: Any, is_sliced: bool) -> Dataset:
 
 def _signature(signature: Any, dtypes: Any, shapes: Any) -> Any:
     if (signature is None) == (dtypes is None):
-        raise InvalidTypeError(
-            "from_generator takes either output_signature or output_types"
+        raise refused(
+            InvalidTypeError,
+            "from_generator takes either output_signature or output_types",
         )
     if signature is not None:
         for leaf in _spec.flatten(signature):
             if not isinstance(leaf, _spec.TensorSpec):
-                raise InvalidTypeError(
+                raise refused(
+                    InvalidTypeError,
                     "output_signature must be a structure of ps.TensorSpec; "
-                    f"got {leaf!r}"
+                    f"got {leaf!r}",
                 )
         return signature
     if shapes is None:

@@ -18,6 +18,7 @@ import numpy as np
 from penstock import _dtypes
 from penstock._dtypes import DType
 from penstock._errors import InvalidTypeError
+from penstock._location import refused
 
 Json = dict[str, Any]
 # Classes of named tuples and dataclasses by the name they have in plans.
@@ -106,8 +107,9 @@ def _dim(value: Any) -> int | None:
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidTypeError(
-            f"a dimension must be an integer or None; got {value!r}"
+        raise refused(
+            InvalidTypeError,
+            f"a dimension must be an integer or None; got {value!r}",
         ) from None
 
 
@@ -154,8 +156,9 @@ def _fields(value: Any) -> tuple[str, ...]:
 def _sorted_keys(value: Mapping[Any, Any]) -> list[str]:
     for key in value:
         if not isinstance(key, str):
-            raise InvalidTypeError(
-                f"keys of an element must be strings; got {key!r}"
+            raise refused(
+                InvalidTypeError,
+                f"keys of an element must be strings; got {key!r}",
             )
     return sorted(value)
 
@@ -218,27 +221,30 @@ def flatten_like(structure: Any, value: Any) -> list[Any]:
     """
     if structure is None:
         if value is not None:
-            raise InvalidTypeError(f"expected None; got {value!r}")
+            raise refused(InvalidTypeError, f"expected None; got {value!r}")
         return []
     if isinstance(structure, Mapping):
         if not isinstance(value, Mapping) or set(value) != set(structure):
             got = f"keys {list(value)}" if isinstance(value, Mapping) else value
-            raise InvalidTypeError(
-                f"expected a dict with keys {list(structure)}; got {got!r}"
+            raise refused(
+                InvalidTypeError,
+                f"expected a dict with keys {list(structure)}; got {got!r}",
             )
         keys = _sorted_keys(structure)
         pairs = [(structure[key], value[key]) for key in keys]
     elif isinstance(structure, tuple):
         if not isinstance(value, (tuple, list)) or len(value) != len(structure):
-            raise InvalidTypeError(
+            raise refused(
+                InvalidTypeError,
                 f"expected a tuple of {len(structure)} components; "
-                f"got {value!r}"
+                f"got {value!r}",
             )
         pairs = list(zip(structure, value, strict=True))
     elif is_dataclass(structure):
         if type(value) is not type(structure):
-            raise InvalidTypeError(
-                f"expected a {type(structure).__name__}; got {value!r}"
+            raise refused(
+                InvalidTypeError,
+                f"expected a {type(structure).__name__}; got {value!r}",
             )
         pairs = [
             (getattr(structure, name), getattr(value, name))
@@ -348,9 +354,10 @@ def find_type(name: str, types: Types) -> type:
         for part in qualname.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError):
-        raise InvalidTypeError(
+        raise refused(
+            InvalidTypeError,
             f"elements are of class {name}, which cannot be imported here; "
-            "define it at the top level of its module"
+            "define it at the top level of its module",
         ) from None
     assert isinstance(found, type)
     return found

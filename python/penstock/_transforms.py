@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock import _dtypes, _recording, _rows, _spec
 from penstock._errors import InvalidTypeError, UnimplementedError
+from penstock._location import refused
 from penstock._options import Options
 from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
@@ -16,6 +17,7 @@ from penstock._pipeline import (
     append,
     count,
     flag,
+    index,
     integer,
     value,
 )
@@ -292,8 +294,9 @@ class Transforms(Pipeline):
             [0, 1, 7, 8]
         """
         if not isinstance(dataset, Pipeline):
-            raise InvalidTypeError(
-                f"concatenate takes a dataset; got {type(dataset).__name__}"
+            raise refused(
+                InvalidTypeError,
+                f"concatenate takes a dataset; got {type(dataset).__name__}",
             )
         return append("concatenate", {}, [self, dataset])
 
@@ -391,7 +394,9 @@ class Transforms(Pipeline):
             >>> list(ps.Dataset.range(6).batch(4).rebatch([1, 2]))
             [array([0]), array([1, 2]), array([3]), array([4, 5])]
         """
-        sizes = np.atleast_1d(np.asarray(batch_size)).tolist()
+        is_one = not isinstance(batch_size, (list, tuple, np.ndarray))
+        many: Any = [batch_size] if is_one else batch_size
+        sizes = [index("batch_size", size) for size in np.ravel(many).tolist()]
         return append(
             "rebatch",
             {"sizes": sizes, "drop_remainder": bool(drop_remainder)},
@@ -430,9 +435,10 @@ class Transforms(Pipeline):
             True
         """
         if filename:
-            raise UnimplementedError(
+            raise refused(
+                UnimplementedError,
                 "cache keeps elements in memory in this version; got a "
-                f"filename, {filename!r}"
+                f"filename, {filename!r}",
             )
         return append("cache", {}, [self])
 
@@ -461,8 +467,9 @@ class Transforms(Pipeline):
             0
         """
         if not isinstance(options, Options):
-            raise InvalidTypeError(
-                f"with_options takes ps.Options; got {type(options).__name__}"
+            raise refused(
+                InvalidTypeError,
+                f"with_options takes ps.Options; got {type(options).__name__}",
             )
         return append(
             "with_options",
@@ -537,4 +544,4 @@ def _padding_value(dtype: _dtypes.DType, given: Any) -> dict[str, Any]:
     try:
         return _recording.tensor_to_json(given, dtype)
     except (TypeError, ValueError) as error:
-        raise InvalidTypeError(f"padding_values: {error}") from None
+        raise refused(InvalidTypeError, f"padding_values: {error}") from None

@@ -538,14 +538,15 @@ def test_cardinality(dataset, want):
 
 
 def test_options_merge():
-    ds = Dataset.range(3).with_options(ps.Options(cpu_budget=1, name="a"))
+    ds = Dataset.range(3).with_options(ps.Options(memory_budget=9, name="a"))
     ds = ds.batch(2).with_options(ps.Options(name="b", run_ahead=0))
-    assert ds.options() == ps.Options(cpu_budget=1, name="b", run_ahead=0)
+    assert ds.options() == ps.Options(memory_budget=9, name="b", run_ahead=0)
     assert lists(ds) == [[0, 1], [2]]
 
 
 @pytest.mark.parametrize(
-    "options", [{"cpu_budget": 0}, {"memory_budget": -1}, {"run_ahead": -1}]
+    "options",
+    [{"max_element_bytes": 0}, {"memory_budget": -1}, {"run_ahead": -1}],
 )
 def test_options_are_checked(options):
     with pytest.raises(ValueError):
