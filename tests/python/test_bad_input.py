@@ -50,7 +50,7 @@ WRONG = {
     "range_huge": (lambda: R(2**70), TYPE, "64 bits"),
     "range_step": (lambda: R(0, 5, 0), VALUE, "step must not be 0"),
     "range_dtype": (lambda: R(3, output_type="what"), TYPE, "'what'"),
-    "range_string": (lambda: R(3, output_type=str), VALUE, "string"),
+    "range_string": (lambda: R(3, output_type=str), TYPE, "STRING"),
     "counter_text": (lambda: Dataset.counter("x"), TYPE, "start"),
     "counter_step": (lambda: Dataset.counter(0, [1]), TYPE, "step"),
     "random_seed": (lambda: Dataset.random(seed=1.5), TYPE, "seed"),
@@ -282,7 +282,7 @@ WRONG = {
         TYPE,
         "num_parallel_calls",
     ),
-    "map_dataset": (lambda: R(3).map(reading), VALUE, "dataset"),
+    "map_dataset": (lambda: R(3).map(reading), VALUE, "flat_map()"),
     "filter_int": (lambda: R(3).filter(same), TYPE, "bool"),
     "filter_number": (lambda: R(3).filter(True), TYPE, "function"),
     "take_while_int": (lambda: R(3).take_while(same), TYPE, "bool"),
@@ -379,7 +379,9 @@ def test_reshape_that_does_not_fit():
     assert second.tolist() == [0, 1]
     for error in (first, third):
         assert isinstance(error, VALUE)
-        check_message(str(error), "reshape", "(2,)", file="test_bad_input.py")
+        assert "cannot reshape array of size" in str(error)
+        assert "shape (2,)" in str(error)
+        assert "test_bad_input.py:" in str(error)
 
 
 # ---- Generators.
@@ -390,7 +392,7 @@ def failing(n, error):
     raise error
 
 
-class Unspeakable(Exception):
+class UnspeakableError(Exception):
     def __str__(self):
         raise RuntimeError("no words")
 
@@ -422,11 +424,11 @@ def test_a_generator_that_raises(raised, kind):
 
 def test_a_generator_whose_exception_has_no_message():
     ds = Dataset.from_generator(
-        lambda: failing(1, Unspeakable()), output_signature=INT
+        lambda: failing(1, UnspeakableError()), output_signature=INT
     )
     first, error = outcomes(ds)
     assert first == 0
-    assert "Unspeakable" in str(error)
+    assert "UnspeakableError" in str(error)
 
 
 class Unwilling:
@@ -452,12 +454,17 @@ class Unwilling:
     ],
 )
 def test_a_generator_that_gives_something_else(signature, bad, parts):
-    good = {
-        "a": 1
-    } if isinstance(signature, dict) else (
-        (1, 2) if isinstance(signature, tuple) else (
-            "s" if signature.dtype == ps.string
-            else np.zeros(signature.shape, signature.dtype.dtype)
+    good = (
+        {"a": 1}
+        if isinstance(signature, dict)
+        else (
+            (1, 2)
+            if isinstance(signature, tuple)
+            else (
+                "s"
+                if signature.dtype == ps.string
+                else np.zeros(signature.shape, signature.dtype.dtype)
+            )
         )
     )
     ds = Dataset.from_generator(

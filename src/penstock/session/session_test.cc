@@ -1,6 +1,7 @@
 #include "penstock/session/session.h"
 
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -332,6 +333,7 @@ TEST_F(SessionTest, AnyDamagedPlanIsAnswered) {
                             plan_testing::AddConstant(1)),
           plan_testing::ToRange(), 2),
       2);
+  const google::protobuf::LogSilencer silence_for_utf8;
   const std::string whole = plan.SerializeAsString();
   Request request;
   for (size_t i = 0; i < whole.size(); ++i) {
