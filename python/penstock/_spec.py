@@ -25,7 +25,7 @@ Json = dict[str, Any]
 Types = Mapping[str, type]
 NO_TYPES: Types = {}
 # As deep as plans go.
-_MAX_DEPTH = 16
+MAX_DEPTH = 16
 
 
 class TensorSpec:
@@ -188,10 +188,10 @@ def _leaves(structure: Any, depth: int) -> Iterator[Any]:
     else:
         yield structure
         return
-    if depth == _MAX_DEPTH:
+    if depth == MAX_DEPTH:
         raise refused(
             InvalidArgumentError,
-            f"structures must be nested at most {_MAX_DEPTH} deep; got more",
+            f"structures must be nested at most {MAX_DEPTH} deep; got more",
         )
     for part in parts:
         yield from _leaves(part, depth + 1)

@@ -112,7 +112,8 @@ def sample(dtype):
         values = [0, 1j, -1.5 + 2j, np.inf, -np.inf * 1j, 3]
     else:
         values = [0, -0.0, 1.5, np.inf, -np.inf, np.nan]
-    return np.array(values).astype(plain).reshape(3, 2)
+    with np.errstate(invalid="ignore"):
+        return np.array(values).astype(plain).reshape(3, 2)
 
 
 @pytest.mark.parametrize("dtype", _dtypes.ALL, ids=lambda dtype: dtype.name)

@@ -351,10 +351,10 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
                                      static_cast<int64_t>(call.skip_rows()))
           : engine::Iterator::Start(pipeline, environment, instances_, epoch);
   if (call.has_state() && absl::IsDataLoss(iterator.status())) {
-    return absl::DataLossError(absl::StrCat(
-        "a state must be as it was saved; got a damaged one: ",
-        FirstLine(iterator.status().message()),
-        "\n  Use an earlier checkpoint."));
+    return absl::DataLossError(
+        absl::StrCat("a state must be as it was saved; got a damaged one: ",
+                     FirstLine(iterator.status().message()),
+                     "\n  Use an earlier checkpoint."));
   }
   PENSTOCK_RETURN_IF_ERROR(iterator.status());
 

@@ -104,6 +104,19 @@ TEST_F(SessionTest, LimitsFollowTheContainer) {
   EXPECT_EQ(budget(), kGiB / 2);
 }
 
+TEST(MemoryBudget, ALowerLimitKeepsWhatIsThereAndAddsNothing) {
+  const auto budget = std::make_shared<engine::MemoryBudget>(1000);
+  engine::Reservation reservation(budget);
+  ASSERT_TRUE(reservation.Resize(800).ok());
+  budget->SetLimit(500);
+  const absl::Status more = reservation.Resize(801);
+  EXPECT_TRUE(absl::IsResourceExhausted(more));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("0 are left"));
+  EXPECT_TRUE(reservation.Resize(500).ok());
+  budget->SetLimit(2000);
+  EXPECT_TRUE(reservation.Resize(2000).ok());
+}
+
 TEST_F(SessionTest, AppendMakesPlans) {
   Request request;
   *request.mutable_append()->mutable_node() = plan_testing::Range(5).nodes(0);
