@@ -155,9 +155,10 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
 
 
 def _unknown_dtype(value: Any) -> InvalidTypeError:
+    shown = str(value) if isinstance(value, np.dtype) else repr(value)
     return refused(
         InvalidTypeError,
-        f"dtype must be one of {', '.join(BY_NAME)}; got {value!r}",
+        f"dtype must be one of {', '.join(BY_NAME)}; got {shown}",
     )
 
 

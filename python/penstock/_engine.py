@@ -128,7 +128,7 @@ class Engine:
             if self._process.poll() is None:
                 self._process.kill()
                 raise FailedPreconditionError(
-                    _wrong_program(f"it gave no answer: {self.last_words()}")
+                    _wrong_program(f"it gave no answer. {self.last_words()}")
                 ) from None
             death = self.death()
             raise EngineDiedError(_wrong_program(str(death))) from None
@@ -186,6 +186,8 @@ class Engine:
                 self._process.kill()
                 raise
         reply: Json = json.loads(data)
+        if not isinstance(reply, dict):
+            raise ValueError("an answer must be a JSON object")
         error = reply.get("error")
         if error is not None:
             for fd in received:
@@ -307,7 +309,7 @@ def _wrong_program(found: str) -> str:
     )
     return (
         f"expected {binary_path()} to be the engine of penstock {version()}; "
-        f"{found}\n  {advice}"
+        f"found: {found}\n  {advice}"
     )
 
 

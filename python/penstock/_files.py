@@ -166,6 +166,12 @@ def _read(
     open_one: Callable[[Any], Dataset],
 ) -> None:
     """Makes `into` read `files`, or what a dataset gives as their names."""
+    reads = integer("num_parallel_reads", "", num_parallel_reads)
+    if reads and reads[""] < 1:
+        raise refused(
+            InvalidArgumentError,
+            f"num_parallel_reads must be at least 1; got {reads['']}",
+        )
     if num_parallel_reads is None and not isinstance(files, Pipeline):
         grow(
             into,

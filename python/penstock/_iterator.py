@@ -273,7 +273,13 @@ class Iterator(IteratorABC[Any]):
         self._frames_taken = 0
         self._died_at: tuple[int, int] | None = None
         self._connection: _Connection | None = None
-        self._connect(None)
+        try:
+            self._connect(None)
+        except PenstockError as error:
+            # Such as of the options around this line; others say where.
+            if "\n  at " in str(error) or not self._defaults:
+                raise
+            raise refused(type(error), str(error)) from None
         _iterators.add(self)
 
     def __iter__(self) -> Iterator:
@@ -445,6 +451,8 @@ class Iterator(IteratorABC[Any]):
         """
         try:
             text, skip = state["state"], state["skip"]
+            if type(skip) is not int or not 0 <= skip < 1 << 63:
+                raise ValueError
             is_whole = state["crc32"] == _crc32(text, skip)
             data = base64.b64decode(text, validate=True)
             is_known = state["version"] == _STATE_VERSION

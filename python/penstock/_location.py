@@ -57,8 +57,10 @@ def user_line() -> str:
 
 def refused(kind: type[Error], message: str) -> Error:
     """What to raise of what the user wrote: `message`, and where that is."""
-    frame = user_frame()
-    return kind(message if frame is None else f"{message}\n  at {user_line()}")
+    if user_frame() is None:
+        return kind(message)
+    place = f"\n  at {user_line()}"
+    return kind(message.replace(place, "") + place)
 
 
 def _shown(file: str) -> str:

@@ -45,7 +45,14 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
         raise refused(
             InvalidTypeError, f"expected a function; got {function!r}"
         )
-    containers = _purity.check(function)
+    try:
+        containers = _purity.check(function)
+    except RecursionError:
+        raise refused(
+            UnsupportedFunctionError,
+            f"what function {name_of(function)} captures must be nested at "
+            f"most {_spec.MAX_DEPTH} deep; got more",
+        ) from None
     leaves = [leaf for e in elements for leaf in _spec.flatten(e)]
     recording = Recording(leaves, _recording.current())
     symbols = iter([Symbol(recording, i) for i in range(len(leaves))])

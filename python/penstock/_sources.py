@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 
+# Of a list of lists that is an array; numpy's limit.
+_MAX_DIMENSIONS = 64
+
+
 class Sources(Pipeline):
     """The part of `Dataset` that makes datasets out of other things."""
 
@@ -249,7 +253,8 @@ class Sources(Pipeline):
         if bool(args) == (datasets is not None):
             raise refused(
                 InvalidTypeError,
-                "zip takes datasets either as arguments or as `datasets`",
+                "zip takes datasets either as arguments or as `datasets`; got "
+                f"{'both' if args else 'neither'}",
             )
         if args:
             datasets = args[0] if len(args) == 1 else args
@@ -270,9 +275,9 @@ class Sources(Pipeline):
 
 
 def _has_symbols(tensors: Any) -> bool:
-    def is_symbolic(leaf: Any) -> bool:
-        if isinstance(leaf, (list, tuple)):
-            return any(map(is_symbolic, leaf))
+    def is_symbolic(leaf: Any, depth: int = 0) -> bool:
+        if isinstance(leaf, (list, tuple)) and depth < _MAX_DIMENSIONS:
+            return any(is_symbolic(item, depth + 1) for item in leaf)
         return isinstance(leaf, Symbol)
 
     return any(map(is_symbolic, _spec.flatten(tensors)))
@@ -306,7 +311,8 @@ def _signature(signature: Any, dtypes: Any, shapes: Any) -> Any:
     if (signature is None) == (dtypes is None):
         raise refused(
             InvalidTypeError,
-            "from_generator takes either output_signature or output_types",
+            "from_generator takes either output_signature or output_types; got "
+            f"{'neither' if signature is None else 'both'}",
         )
     if signature is not None:
         for leaf in _spec.flatten(signature):

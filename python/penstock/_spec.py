@@ -17,13 +17,15 @@ import numpy as np
 
 from penstock import _dtypes
 from penstock._dtypes import DType
-from penstock._errors import InvalidTypeError
+from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
 
 Json = dict[str, Any]
 # Classes of named tuples and dataclasses by the name they have in plans.
 Types = Mapping[str, type]
 NO_TYPES: Types = {}
+# As deep as plans go.
+MAX_DEPTH = 16
 
 
 class TensorSpec:
@@ -164,24 +166,35 @@ def _sorted_keys(value: Mapping[Any, Any]) -> list[str]:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of `structure`, columns' order."""
-    return list(_leaves(structure))
+    """The leaves of `structure`, columns' order.
+
+    Raises:
+        InvalidTypeError: It has keys that are no strings.
+        InvalidArgumentError: It is nested too deep, or holds itself.
+    """
+    return list(_leaves(structure, 0))
 
 
-def _leaves(structure: Any) -> Iterator[Any]:
+def _leaves(structure: Any, depth: int) -> Iterator[Any]:
     if structure is None:
         return
+    parts: Iterable[Any]
     if isinstance(structure, Mapping):
-        for key in _sorted_keys(structure):
-            yield from _leaves(structure[key])
+        parts = (structure[key] for key in _sorted_keys(structure))
     elif isinstance(structure, tuple):
-        for item in structure:
-            yield from _leaves(item)
+        parts = structure
     elif is_dataclass(structure):
-        for name in _fields(structure):
-            yield from _leaves(getattr(structure, name))
+        parts = (getattr(structure, name) for name in _fields(structure))
     else:
         yield structure
+        return
+    if depth == MAX_DEPTH:
+        raise refused(
+            InvalidArgumentError,
+            f"structures must be nested at most {MAX_DEPTH} deep; got more",
+        )
+    for part in parts:
+        yield from _leaves(part, depth + 1)
 
 
 def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:

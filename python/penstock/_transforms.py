@@ -437,8 +437,8 @@ class Transforms(Pipeline):
         if filename:
             raise refused(
                 UnimplementedError,
-                "cache keeps elements in memory in this version; got a "
-                f"filename, {filename!r}",
+                "cache takes no filename in this version, which keeps "
+                f"elements in memory; got {filename!r}",
             )
         return append("cache", {}, [self])
 
@@ -517,6 +517,15 @@ def _padded_shapes(element: Any, given: Any) -> list[dict[str, Any]]:
         shapes = [given]
     else:
         shapes = _spec.flatten_like(element, given)
+    for shape in shapes:
+        if shape is not None and not isinstance(
+            shape, (tuple, list, np.ndarray)
+        ):
+            raise refused(
+                InvalidTypeError,
+                "padded_shapes must have a tuple of sizes for each component; "
+                f"got {shape!r}",
+            )
     return [_spec.shape_to_json(shape) for shape in shapes]
 
 

@@ -93,3 +93,72 @@ def test_converts(value, dtype, want):
 def test_refuses_to_convert(value, dtype):
     with pytest.raises(TypeError):
         _dtypes.to_array(value, dtype)
+
+
+def sample(dtype):
+    """A matrix of `dtype` with its extremes."""
+    if dtype == ps.string:
+        values = [b"", b"a\0", "\xe4".encode(), b"\xff", b"x" * 100, b"b"]
+        array = np.empty(6, object)
+        array[:] = values
+        return array.reshape(3, 2)
+    plain = dtype.dtype
+    if plain.kind == "b":
+        values = [True, False, True, True, False, False]
+    elif plain.kind in "iu":
+        limits = np.iinfo(plain)
+        values = [limits.min, limits.max, 0, 1, 2, 3]
+    elif plain.kind == "c":
+        values = [0, 1j, -1.5 + 2j, np.inf, -np.inf * 1j, 3]
+    else:
+        values = [0, -0.0, 1.5, np.inf, -np.inf, np.nan]
+    with np.errstate(invalid="ignore"):
+        return np.array(values).astype(plain).reshape(3, 2)
+
+
+@pytest.mark.parametrize("dtype", _dtypes.ALL, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("way", ["slices", "map", "batch", "generator", "list"])
+def test_round_trips(dtype, way):
+    array = sample(dtype)
+    if way == "generator":
+        ds = ps.Dataset.from_generator(
+            lambda: iter(array), output_signature=ps.TensorSpec((2,), dtype)
+        )
+    elif way == "list":
+        ds = ps.Dataset.from_list(list(array))
+    else:
+        ds = ps.Dataset.from_tensor_slices(array)
+    # Without ml_dtypes a bfloat16 is a uint16 to numpy, and so to slices.
+    is_itself = way == "generator" or array.dtype != np.uint16
+    if is_itself:
+        assert ds.element_spec == ps.TensorSpec((2,), dtype)
+    if way == "map":
+        ds = ds.map(lambda x: (x, x))
+        got = [pair[1] for pair in ds]
+        assert ds.element_spec[0] == ds.element_spec[1]
+    elif way == "batch":
+        (got,) = ds.batch(3)
+    else:
+        got = list(ds)
+    got = np.stack(list(got))
+    assert got.dtype == array.dtype
+    if dtype == ps.string:
+        assert got.tolist() == array.tolist()
+    else:
+        assert got.tobytes() == array.tobytes()
+
+
+def test_bfloat16_through_functions():
+    ds = ps.Dataset.range(4).map(lambda x: ps.cast(x, ps.bfloat16) / 2)
+    assert ds.element_spec.dtype == ps.bfloat16
+    (got,) = ds.batch(4)
+    assert got.dtype == ps.bfloat16.dtype
+    bits = got.view(np.uint16).astype(np.uint32) << 16
+    assert bits.view(np.float32).tolist() == [0, 0.5, 1, 1.5]
+
+
+def test_bfloat16_without_ml_dtypes(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert _dtypes._numpy_bfloat16() == np.uint16

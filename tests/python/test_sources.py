@@ -1,13 +1,13 @@
 """Sources: what each gives."""
 
 import gzip
-import struct
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pipelines import Pair, Point, assert_equal, ints, lists
+from records import record
 
 import penstock as ps
 
@@ -141,31 +141,6 @@ def test_zip_refuses():
 
 
 # ---- Files.
-
-
-def record(data):
-    """A TFRecord; checksums are those of CRC32C, masked."""
-
-    def masked(part):
-        crc = crc32c(part)
-        return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-    length = struct.pack("<Q", len(data))
-    return (
-        length
-        + struct.pack("<I", masked(length))
-        + data
-        + struct.pack("<I", masked(data))
-    )
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
 
 
 def compress(data, kind):

@@ -28,7 +28,8 @@ absl::StatusOr<uint64_t> WireReader::Varint() {
     if (rest_.empty()) return absl::DataLossError("record ends inside a field");
     const auto byte = static_cast<uint8_t>(rest_.front());
     rest_.remove_prefix(1);
-    if (shift == 63 && byte > 1) break;  // more than 64 bits
+    // One bit of the tenth byte is left; others would go unnoticed.
+    if (shift == 63 && byte > 1) break;
     value |= static_cast<uint64_t>(byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }

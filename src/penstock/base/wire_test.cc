@@ -44,5 +44,13 @@ TEST(WireTest, RefusesAnEndlessVarintAndABadFlag) {
   EXPECT_FALSE(WireReader("\x02").Bool().ok());
 }
 
+TEST(WireTest, RefusesBitsThatANumberHasNoPlaceFor) {
+  const std::string nine(9, '\xff');
+  EXPECT_EQ(*WireReader(nine + '\x01').Varint(),
+            std::numeric_limits<uint64_t>::max());
+  EXPECT_FALSE(WireReader(nine + '\x03').Varint().ok());
+  EXPECT_FALSE(WireReader(nine + '\x41').Varint().ok());
+}
+
 }  // namespace
 }  // namespace penstock

@@ -47,6 +47,19 @@ TEST(ArenaTest, RefusesPastItsLimit) {
 }
 
 // Freed in any order, all of it becomes one piece again.
+TEST(ArenaTest, MayExceedItsLimitByARegionWithinIt) {
+  Arena arena(1024);
+  ASSERT_TRUE(arena.Allocate(1024).ok());
+  EXPECT_FALSE(arena.Allocate(512).ok());
+  const auto more = arena.Allocate(512, true);
+  ASSERT_TRUE(more.ok());
+  std::memset(more->data, 1, more->size);
+  EXPECT_FALSE(arena.Allocate(2000, true).ok());
+  EXPECT_FALSE(arena.Allocate(64).ok());
+  arena.Free(*more);
+  EXPECT_TRUE(arena.Allocate(64).ok());
+}
+
 TEST(ArenaTest, Coalesces) {
   std::minstd_rand random(3);
   Arena arena(kMebibyte);

@@ -61,6 +61,19 @@ std::optional<uint64_t> SeedOf(const plan::Node& node) {
   return std::nullopt;
 }
 
+// `op`, whose streams name it where they cannot start: a parameter that comes
+// with the data may be wrong.
+OperatorPtr Located(OperatorPtr op, const OpInfo* info) {
+  return MakeOperator([op = std::move(op), info](const Scope& scope) {
+    StreamOr stream = op->Start(scope);
+    if (stream.ok() || stream.status().message().find("\n  at node \"") !=
+                           absl::string_view::npos) {
+      return stream;
+    }
+    return StreamOr(info->Located(stream.status()));
+  });
+}
+
 }  // namespace
 
 // Walks a plan and its sub-plans; gives every node an id.
@@ -105,6 +118,7 @@ class Builder final {
       PENSTOCK_ASSIGN_OR_RETURN(
           operators[i],
           BuildOperator(node, std::move(inputs), input_rows, context));
+      operators[i] = Located(operators[i], infos[i]);
     }
     if (operators.empty()) {
       return absl::InvalidArgumentError("a plan must have a node; got none");

@@ -47,7 +47,7 @@ class TestEngine final {
   mutable Mutex mutex_;
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
   FakeSources sources_;
-  std::shared_ptr<engine::MemoryBudget> memory_;
+  const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;
   io::IoPool io_pool_;

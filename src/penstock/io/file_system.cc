@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/io/glob.h"
@@ -105,6 +106,11 @@ class LocalFiles final : public FileSystem {
   absl::StatusOr<std::unique_ptr<File>> Open(
       std::string_view path_view) override {
     const std::string path(path_view);
+    if (path.find('\0') != std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a file's name must have no zero byte; got ",
+                       absl::CHexEscape(path)));
+    }
     // Not waiting matters for a FIFO alone, which would otherwise hold the
     // caller until a writer comes.
     Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

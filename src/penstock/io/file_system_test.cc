@@ -102,6 +102,14 @@ TEST_F(FileSystemTest, RefusesAPipeInsteadOfWaitingForIt) {
   EXPECT_TRUE(absl::IsFailedPrecondition(files_.Open(Path("pipe")).status()));
 }
 
+TEST_F(FileSystemTest, RefusesANameWithAZeroByte) {
+  Put("a", "x");
+  const absl::Status status =
+      files_.Open(Path(std::string("a\0b", 3))).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a\\x00"));
+}
+
 TEST_F(FileSystemTest, SaysThatAFileMayNotBeRead) {
   if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
   Put("secret", "x");

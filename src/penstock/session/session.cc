@@ -74,6 +74,10 @@ absl::StatusOr<Buffer> Map(const Descriptor& fd, uint64_t bytes) {
 // Of shuffles and caches; frames and what is under way have the rest.
 int64_t BudgetOf(const HostLimits& limits) { return limits.memory_bytes / 2; }
 
+absl::string_view FirstLine(absl::string_view text) {
+  return text.substr(0, text.find('\n'));
+}
+
 bool HasGenerator(const engine::Pipeline& pipeline) {
   return std::any_of(pipeline.ops().begin(), pipeline.ops().end(),
                      [](const engine::OpInfo& info) {
@@ -194,9 +198,12 @@ absl::StatusOr<plan::Node> WithDataset(const Append& call) {
     *node.mutable_interleave()->mutable_function()->mutable_dataset() =
         std::move(dataset);
   } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a function of ", plan::OpName(node),
-                     " must return values; got a dataset"));
+    return plan::WithLine(
+        absl::InvalidArgumentError(
+            absl::StrCat("the function of ", plan::OpName(node),
+                         " must return values; got a dataset")),
+        absl::StrCat("  Use flat_map() or interleave().\n  made at ",
+                     node.made_at().file(), ":", node.made_at().line()));
   }
   return node;
 }
@@ -345,6 +352,12 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
           ? engine::Iterator::Resume(pipeline, environment, call.state(),
                                      static_cast<int64_t>(call.skip_rows()))
           : engine::Iterator::Start(pipeline, environment, instances_, epoch);
+  if (call.has_state() && absl::IsDataLoss(iterator.status())) {
+    return absl::DataLossError(
+        absl::StrCat("a state must be as it was saved; got a damaged one: ",
+                     FirstLine(iterator.status().message()),
+                     "\n  Use an earlier checkpoint."));
+  }
   PENSTOCK_RETURN_IF_ERROR(iterator.status());
 
   FrameOptions options;

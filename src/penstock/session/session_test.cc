@@ -1,6 +1,7 @@
 #include "penstock/session/session.h"
 
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -101,6 +102,19 @@ TEST_F(SessionTest, LimitsFollowTheContainer) {
   files["/sys/fs/cgroup/memory.max"] = "1073741824\n";
   session_.SetLimits(find());
   EXPECT_EQ(budget(), kGiB / 2);
+}
+
+TEST(MemoryBudget, ALowerLimitKeepsWhatIsThereAndAddsNothing) {
+  const auto budget = std::make_shared<engine::MemoryBudget>(1000);
+  engine::Reservation reservation(budget);
+  ASSERT_TRUE(reservation.Resize(800).ok());
+  budget->SetLimit(500);
+  const absl::Status more = reservation.Resize(801);
+  EXPECT_TRUE(absl::IsResourceExhausted(more));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("0 are left"));
+  EXPECT_TRUE(reservation.Resize(500).ok());
+  budget->SetLimit(2000);
+  EXPECT_TRUE(reservation.Resize(2000).ok());
 }
 
 TEST_F(SessionTest, AppendMakesPlans) {
@@ -332,6 +346,7 @@ TEST_F(SessionTest, AnyDamagedPlanIsAnswered) {
                             plan_testing::AddConstant(1)),
           plan_testing::ToRange(), 2),
       2);
+  const google::protobuf::LogSilencer silence_for_utf8;
   const std::string whole = plan.SerializeAsString();
   Request request;
   for (size_t i = 0; i < whole.size(); ++i) {
