@@ -340,7 +340,8 @@ void Encode(const Chunk& chunk, std::byte* out) {
                   static_cast<uint32_t>(text.size())};
     std::memcpy(error_at, &e, sizeof(e));
     std::memset(error_at + sizeof(e), 0, RoundUp(text.size(), 8));
-    std::memcpy(error_at + sizeof(e), text.data(), text.size());
+    std::copy(text.begin(), text.end(),
+              reinterpret_cast<char*>(error_at + sizeof(e)));
     error_at += sizeof(e) + RoundUp(text.size(), 8);
   }
 }
