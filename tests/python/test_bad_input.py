@@ -10,10 +10,8 @@ import threading
 import numpy as np
 import pytest
 from complaints import check_message, outcomes, refuses
-from pipelines import ints
 
 import penstock as ps
-from penstock import _engine
 
 Dataset = ps.Dataset
 INT = ps.TensorSpec((), np.int64)
@@ -21,13 +19,7 @@ TYPE = ps.InvalidTypeError
 VALUE = ps.InvalidArgumentError
 
 
-@pytest.fixture(autouse=True)
-def _the_engine_goes_on():
-    Dataset.range(1)
-    before = _engine.current().pid
-    yield
-    assert ints(Dataset.range(2)) == [0, 1]
-    assert _engine.current().pid == before
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def same(x):

@@ -9,6 +9,7 @@ import penstock as ps
 from penstock import _engine
 
 Dataset = ps.Dataset
+pytestmark = pytest.mark.usefixtures("nothing_left")
 VALUE = ps.InvalidArgumentError
 
 
