@@ -15,6 +15,7 @@ from records import record, write_records
 import penstock as ps
 
 Dataset = ps.Dataset
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 READERS = {
     "text": ps.TextLineDataset,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from complaints import check_message, engines_of
+from complaints import check_message, engines_of, shared_memory
 from pipelines import ints
 
 import penstock as ps
@@ -90,18 +90,6 @@ def seconds_until_ended(pid, limit=20):
     finally:
         os.close(handle)
     return time.monotonic() - start
-
-
-def shared_memory(pid):
-    """How many descriptors of shared memory a process has."""
-    count = 0
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            target = os.readlink(f"/proc/{pid}/fd/{fd}")
-        except OSError:
-            continue
-        count += "memfd:penstock" in target
-    return count
 
 
 # ---- The trainer dies.

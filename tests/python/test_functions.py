@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from penstock._engine import binary_path
 
 import penstock as ps
 from penstock import _functions
+from penstock._engine import binary_path
 
 
 def test_the_wrappers_are_those_of_the_engine() -> None:

@@ -422,7 +422,15 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
   stats->set_bytes(sender->bytes());
   uint64_t io_bytes = 0;
   const engine::Run& run = sender->run();
+  // The root comes last, after what the plans inside its function have.
+  std::vector<const engine::OpInfo*> ops;
+  const engine::OpInfo& root = sender->pipeline()->root_info();
   for (const engine::OpInfo& info : sender->pipeline()->ops()) {
+    if (&info != &root) ops.push_back(&info);
+  }
+  ops.push_back(&root);
+  for (const engine::OpInfo* op : ops) {
+    const engine::OpInfo& info = *op;
     const engine::NodeStats& from = run.stats[info.id];
     Stats::Node* node = stats->add_nodes();
     node->set_node(info.id);

@@ -284,6 +284,16 @@ TEST_F(SessionTest, AnIteratorFromItsStartToItsEnd) {
   EXPECT_EQ(Refused(segment).code(), Code(absl::StatusCode::kNotFound));
 }
 
+TEST_F(SessionTest, StatisticsEndWithTheRoot) {
+  const Response made = Make(
+      plan_testing::FlatMap(plan_testing::Range(5), plan_testing::ToRange()));
+  Request stats;
+  stats.mutable_get_stats()->set_iterator(made.make_iterator().iterator());
+  const Stats found = Ask(stats).get_stats();
+  ASSERT_EQ(found.nodes_size(), 3);
+  EXPECT_EQ(found.nodes(2).name(), "flat_map_1");
+}
+
 TEST_F(SessionTest, AWordItCannotReadEndsTheIterator) {
   Make(plan_testing::Range(5));
   const std::string word(16, '\x55');
