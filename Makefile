@@ -23,7 +23,8 @@ build:  ## everything, tests included, in build/release
 check: build  ## format, lint, includes, sizes and types
 	@tools/check
 
-test: check  ## check, then every test; the last line is the count
+test: build  ## checks but for clang-tidy, then every test; the last line is the count
+	@tools/check --quick
 	@tools/run_tests
 
 fix:  ## repair what check finds and a tool can repair

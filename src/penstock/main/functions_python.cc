@@ -72,9 +72,8 @@ std::string Signature(const Function& function) {
     }
     params.push_back(std::move(text));
   }
-  const std::string line =
-      absl::StrCat("def ", Text(function.name), "(",
-                   absl::StrJoin(params, ", "), ") -> Any:\n");
+  std::string line = absl::StrCat("def ", Text(function.name), "(",
+                                  absl::StrJoin(params, ", "), ") -> Any:\n");
   if (line.size() <= 81) return line;
   return absl::StrCat("def ", Text(function.name), "(\n    ",
                       absl::StrJoin(params, ",\n    "), ",\n) -> Any:\n");
