@@ -4,10 +4,11 @@ An array handed out is a view whose base is the frame's root, one array over the
 frame's bytes. When the root goes, no array lies on the frame any more, and its
 number is queued for the engine, which may then write over it.
 
-Held arrays must not stop the engine, so some rows are copied instead: those of
-frames that would make more than half of the mapped memory be held, and small
-rows (under 64 KiB) that share a frame with more than seven others, where
-keeping one would keep them all.
+Held arrays must not stop the engine, so the rows of some frames are copied
+instead: of those that would make more than half of the mapped memory be held.
+Small rows (under 64 KiB) that share a frame with more than seven others may hold
+an eighth, since keeping one keeps them all. A program that drops its batches as
+it goes holds a frame or two, and copies nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from penstock import _chunk, _dtypes, _spec
 from penstock._chunk import Array, RowError
 
 _SMALL_ROW_BYTES = 1 << 16
-_FEW_ROWS = 8
+_MANY_ROWS = 9
 # Layouts remembered of one iterator; batches of one pipeline rarely have more.
 _MAX_LAYOUTS = 256
 
@@ -75,7 +76,8 @@ def _end_lease(lease: _Lease) -> None:
 class _Prepared(NamedTuple):
     layout: _chunk.Layout
     has_arrays: bool
-    has_small_rows: bool
+    # What arrays may hold of the mapped memory, as a power of a half.
+    held_shift: int
     # A frame of one row whose one column is an array: the usual batch.
     single: tuple[tuple[int, ...], Any, int] | None
 
@@ -123,11 +125,8 @@ class FrameReader:
             result = self._take(root, prepared, False)
             self.released.append(frame)
             return result
-        is_copy = (
-            prepared.has_small_rows
-            or self._ledger.held_bytes + size > self._mapped_bytes >> 1
-        )
-        if is_copy:
+        held = self._ledger.held_bytes + size
+        if held > self._mapped_bytes >> prepared.held_shift:
             result = self._take(root, prepared, True)
             self.released.append(frame)
             return result
@@ -185,12 +184,11 @@ class FrameReader:
         ):
             c = arrays[0]
             single = (c.shape, c.dtype.dtype, c.values_offset)
-        prepared = _Prepared(
-            layout,
-            bool(arrays),
-            layout.rows > _FEW_ROWS and row_bytes < _SMALL_ROW_BYTES,
-            single,
+        has_small_rows = (
+            layout.rows >= _MANY_ROWS and row_bytes < _SMALL_ROW_BYTES
         )
+        held_shift = 3 if has_small_rows else 1
+        prepared = _Prepared(layout, bool(arrays), held_shift, single)
         if len(self._layouts) >= _MAX_LAYOUTS:
             self._layouts.clear()
         self._layouts[head] = prepared
