@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +38,16 @@ class Result:
         return isinstance(row, Compared) and row.share_of_bare is not None
 
     @property
+    def is_even(self) -> bool:
+        return isinstance(self.row, Compared) and self.row.is_even
+
+    @property
     def ratio(self) -> float | None:
-        return self.best / max(self.peer) if self.peer else None
+        if not self.peer:
+            return None
+        if self.is_even:
+            return statistics.median(self.ours) / statistics.median(self.peer)
+        return self.best / max(self.peer)
 
     @property
     def moonshot(self) -> float | None:

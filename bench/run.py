@@ -28,6 +28,7 @@ from workload import BENCH, NAMES, ROOT, AbsentError, Compared, Cost, load
 PEER_PYTHON = ROOT / ".venv-bench/bin/python"
 RESULTS = BENCH / "results"
 SMOKE_SECONDS = 0.15
+EVEN_PARTS = 8
 
 
 class FailedError(Exception):
@@ -188,13 +189,15 @@ class Runner:
     def _take_turns(
         self, result: Result, ours: Worker, variant: str, peer: Worker | None
     ) -> None:
-        for turn in range(self._turns):
-            at = f"{result.name}: {turn + 1} of {self._turns}"
+        parts = EVEN_PARTS if result.is_even else 1
+        turns, seconds = self._turns * parts, self._seconds / parts
+        for turn in range(turns):
+            at = f"{result.name}: {turn + 1} of {turns}"
             self._progress.show(f"{at}, ours")
-            result.ours.append(ours.rate(variant, self._seconds))
+            result.ours.append(ours.rate(variant, seconds))
             if peer is not None:
                 self._progress.show(f"{at}, peer")
-                rate = peer.rate(result.peer_variant, self._seconds)
+                rate = peer.rate(result.peer_variant, seconds)
                 result.peer.append(rate)
             if result.has_bare:
                 self._progress.show(f"{at}, bare loop")

@@ -53,6 +53,9 @@ class Compared:
     peer_variables: dict[str, str] = field(default_factory=dict)
     # An absolute rate that stands in for the moonshot: see bench/bare.py.
     share_of_bare: float | None = None
+    # The sides are within a few per cent, which the best of a few runs cannot
+    # tell apart: eight times the turns, each as much shorter, and medians.
+    is_even: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ ROW = Compared(
     elements_per_batch=1000,
     must_reach=0.97,
     moonshot=0.99,
+    is_even=True,
     peer_variables={"PENSTOCK_NO_COUNTERS": "1"},
 )
 ours = _E1.ours
