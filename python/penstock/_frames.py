@@ -6,9 +6,9 @@ number is queued for the engine, which may then write over it.
 
 Held arrays must not stop the engine, so the rows of some frames are copied
 instead: of those that would make more than half of the mapped memory be held.
-Small rows (under 64 KiB) that share a frame with more than seven others may hold
-an eighth, since keeping one keeps them all. A program that drops its batches as
-it goes holds a frame or two, and copies nothing.
+Small rows (under 64 KiB) that share a frame with more than seven others may
+hold an eighth, since keeping one keeps them all. A program that drops its
+batches as it goes holds a frame or two, and copies nothing.
 """
 
 from __future__ import annotations
