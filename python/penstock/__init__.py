@@ -128,6 +128,12 @@ __all__ = [
     *_functions.__all__,
 ]
 
+# In tracebacks and reprs, things are called as users call them.
+for _name in __all__:
+    if getattr(globals()[_name], "__module__", "").startswith("penstock._"):
+        globals()[_name].__module__ = "penstock"
+del _name
+
 
 def __getattr__(name: str) -> str:
     if name == "__version__":

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 # Engine to package: kind, segment, offset, bytes, rows, frame, state offset,
 # state bytes, rows to skip after that state.
 _EVENT = struct.Struct("<IIQQQQQQQ")
+_ROWS = 4
 _FRAME = 1
 _END = 2
 _FAILED = 3
@@ -71,7 +72,6 @@ class NodeStats:
     self_ns: int
     blocked: int
     inputs: tuple[int, ...]
-    is_parallel: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +134,9 @@ class _Connection:
         self._partial = b""
         self._events: deque[tuple[int, ...]] = deque()
         self._outgoing = b""
-        self._is_asked = False
+        # Rows to ask for next: the first starts the iterator. In row-exact mode
+        # those that were returned since are asked for anew.
+        self._due = 1
         # Whether an exception would find nothing half done.
         self.is_waiting = False
         engine, iterator = self.engine, self._iterator
@@ -177,20 +179,19 @@ class _Connection:
 
     def next_event(self) -> tuple[int, ...]:
         """The next message; EngineGoneError if there will be none."""
+        if self._due:
+            self._outgoing += _WORD.pack(_DEMAND, 0, self._due)
+            self._due = 0
+            self.flush()
         events = self._events
         if not events:
             self._receive()
         event = events.popleft()
         if self.is_row_exact:
-            self._is_asked = bool(events)
+            self._due = event[_ROWS]
         return event
 
     def _receive(self) -> None:
-        if not self._is_asked:
-            # In row-exact mode each row is asked for; else the first demand
-            # starts the iterator, and later ones mean nothing.
-            self._outgoing += _WORD.pack(_DEMAND, 0, 1)
-            self._is_asked = True
         self.flush()
         data = self._partial
         while len(data) < _EVENT.size:
@@ -565,7 +566,6 @@ def _to_stats(message: dict[str, Any]) -> IteratorStats:
                 self_ns=number(node, "self_ns"),
                 blocked=number(node, "blocked"),
                 inputs=tuple(node.get("inputs", ())),
-                is_parallel=bool(node.get("is_parallel", False)),
             )
         )
     return IteratorStats(

@@ -34,8 +34,8 @@ class Options:
     Attributes:
         deterministic: Whether order is kept where parallel work could change
             it. Transformations that say so themselves are not affected.
-        run_ahead: Elements computed beyond those asked for; 0 computes only
-            what `next()` asks for.
+        run_ahead: Elements that may be computed beyond those asked for, where
+            a generator would show it; 0 computes only what `next()` asks for.
         memory_budget: Bytes that the shuffles and caches of one iterator may
             hold.
         max_element_bytes: The largest element; a larger one is an error.

@@ -58,7 +58,8 @@ class Transforms(Pipeline):
             map_func: Gets a tuple's components as arguments of their own, and
                 any other element as one. Returns tensors, or tuples, dicts,
                 named tuples or dataclasses of them.
-            num_parallel_calls: Calls at once; left out, the engine chooses.
+            num_parallel_calls: Threads that run the function, each over many
+                elements at a time; one if left out.
             deterministic: Whether order is kept; yes if left out, unless the
                 options say otherwise.
             name: Not used.
@@ -151,8 +152,7 @@ class Transforms(Pipeline):
             cycle_length: Datasets open at once; left out, it follows the
                 number of cores. Decides the order, so it is never tuned.
             block_length: Elements taken from each in turn; 1 if left out.
-            num_parallel_calls: Datasets read at once; left out, the engine
-                chooses.
+            num_parallel_calls: Datasets read at once; one if left out.
             deterministic: As in `map`.
             name: Not used.
         """
@@ -317,12 +317,10 @@ class Transforms(Pipeline):
             [array([0, 1]), array([2, 3]), array([4])]
 
         Args:
-            batch_size: Elements per batch; at least 1. Never changed by the
-                tuner.
+            batch_size: Elements per batch; at least 1.
             drop_remainder: Leaves out a last batch smaller than `batch_size`.
-            num_parallel_calls: Batches made at once; left out, the engine
-                chooses.
-            deterministic: As in `map`.
+            num_parallel_calls: Not used: a batch costs one copy at most.
+            deterministic: Not used: order is always kept.
             name: Not used.
         """
         return append(

@@ -207,6 +207,24 @@ def test_rows_are_computed_only_when_asked_for():
     assert given == [0, 1]
 
 
+@pytest.mark.parametrize("ahead", [1, 2, 7, 1 << 40])
+def test_run_ahead_computes_at_most_that_many_more(ahead):
+    given = []
+
+    def watched():
+        for i in range(100):
+            given.append(i)
+            yield i
+
+    ds = Dataset.from_generator(watched, output_signature=INT)
+    iterator = iter(ds.with_options(ps.Options(run_ahead=ahead)))
+    assert not given
+    for i, element in enumerate(iterator):
+        assert element == i
+        assert len(given) <= i + 1 + ahead
+    assert len(given) == 100
+
+
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_prefetch_computes_exactly_that_many(size):
     given = []

@@ -1,5 +1,4 @@
-// Rows that somebody else makes: the engine's door to Python generators (and,
-// one day, to remote workers).
+// Rows that somebody else makes: the engine's door to Python generators.
 #pragma once
 
 #include <cstdint>

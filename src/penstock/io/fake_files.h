@@ -50,6 +50,7 @@ class FakeFiles final : public FileSystem {
   struct Settings {
     bool is_cached = true;              // else TryReadAt always would wait
     std::shared_ptr<Gate> gate;         // where ReadAt stops, if set
+    std::shared_ptr<Gate> open_gate;    // where Open stops, if set
     std::optional<int64_t> broken_at;   // reads that touch this byte fail
     std::optional<int64_t> shrinks_to;  // bytes left once it is open
   };
@@ -58,6 +59,7 @@ class FakeFiles final : public FileSystem {
   std::map<std::string, std::string> contents;
 
   absl::StatusOr<std::unique_ptr<File>> Open(std::string_view path) override {
+    if (settings.open_gate != nullptr) settings.open_gate->Pass();
     const auto found = contents.find(std::string(path));
     if (found == contents.end()) {
       return absl::NotFoundError(std::string(path));

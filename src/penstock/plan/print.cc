@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kMaxIndent = 30;
 constexpr size_t kMaxColumn = 60;
 constexpr int kMaxDepth = 16;
+// A longer node pushes its own line's columns to the right, not those of all.
+constexpr size_t kMaxAligned = 48;
 
 using Line = std::array<std::string, 4>;
 
@@ -105,15 +107,16 @@ std::string Print(const Plan& plan) {
   std::array<size_t, 4> widths = {};
   for (const Line& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) {
-      widths[i] = std::max(widths[i], Width(line[i]));
+      widths[i] = std::max(widths[i], std::min(Width(line[i]), kMaxAligned));
     }
   }
   std::string text;
   for (const Line& line : lines) {
     std::string row;
     for (size_t i = 0; i < line.size(); ++i) {
+      const size_t width = Width(line[i]);
       absl::StrAppend(&row, line[i],
-                      std::string(widths[i] - Width(line[i]) + 2, ' '));
+                      std::string(std::max(widths[i], width) - width + 2, ' '));
     }
     row.erase(row.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, row, "\n");

@@ -12,12 +12,12 @@ namespace penstock::plan {
 // Fills in, where unset:
 //   range, counter, enumerate   start 0, step 1, dtype int64
 //   fixed-length records        no header, no footer
-//   interleave                  cycle_length: the context's cores; block_length
-//   1 padded_batch                shapes: those of the components, so that
-//   unknown
-//                               dimensions grow to the batch's largest;
-//                               padding: zeros and empty strings. One padding
-//                               value stands for all components.
+//   interleave                  cycle_length: the context's cores;
+//                               block_length: 1
+//   padded_batch                shapes: those of the components, so that
+//                               unknown dimensions grow to the batch's largest;
+//                               padding: zeros and empty strings, and one given
+//                               value stands for all components
 // What cannot be filled in is left for the operator's rules (infer.h) to
 // refuse.
 void Resolve(Node& node, absl::Span<const penstock::ElementSpec> inputs,

@@ -40,8 +40,8 @@ struct ToEngine {
 };
 static_assert(sizeof(ToEngine) == 16);
 
-// Of rows asked for and not yet sent: a trainer can ask for no more.
-constexpr uint64_t kMaxDemand = uint64_t{1} << 62;
+// Rows that a trainer can ask for at once.
+constexpr uint64_t kMaxDemand = uint64_t{1} << 32;
 constexpr int64_t kSliceNanos = 2'000'000;
 // A frame is not held back for more rows longer than this.
 constexpr int64_t kGatherNanos = 500'000;
@@ -61,7 +61,10 @@ FrameSender::FrameSender(engine::Executor* executor,
 
 int64_t FrameSender::Credit() {
   if (!has_started_ || has_ended_ || is_closed_) return 0;
-  if (options_.is_row_exact) return std::min(demand_, options_.max_rows);
+  if (options_.exact_rows_ahead.has_value()) {
+    return std::clamp<int64_t>(demand_ + *options_.exact_rows_ahead, 0,
+                               options_.max_rows);
+  }
   const int64_t share = is_resting_ ? 2 : 1;
   const bool may_run_ahead =
       untaken_frames_ < 2 ||
@@ -213,7 +216,7 @@ absl::StatusOr<bool> FrameSender::Send() {
     frames_[message.frame] = Frame{*region, bytes};
     untaken_bytes_ += bytes;
     ++untaken_frames_;
-    demand_ -= std::min(demand_, load.chunk.rows);
+    demand_ -= load.chunk.rows;
   }
   const absl::Status sent =
       SendAll(socket_.get(),
@@ -240,8 +243,7 @@ absl::Status FrameSender::OnReadable() {
       switch (message.kind) {
         case kDemand:
           has_started_ = true;
-          demand_ += static_cast<int64_t>(
-              std::min(message.value, kMaxDemand - uint64_t(demand_)));
+          demand_ += static_cast<int64_t>(std::min(message.value, kMaxDemand));
           break;
         case kConsumed:
           for (auto it = frames_.upper_bound(last_taken_);

@@ -25,8 +25,8 @@ struct FrameOptions {
   int64_t run_ahead_frames = 32;
   // Rows of one frame, at most.
   int64_t max_rows = engine::kMaxChunkRows;
-  // Nothing is computed but rows that were asked for.
-  bool is_row_exact = false;
+  // If set, no row is computed but those asked for and this many after them.
+  std::optional<int64_t> exact_rows_ahead;
   size_t arena_bytes = size_t{1} << 30;
   // A larger element is an error in its place.
   int64_t max_element_bytes = int64_t{2} << 30;
@@ -100,7 +100,8 @@ class FrameSender final : public engine::Task {
   std::optional<Load> next_;  // what comes after load_, if that is known
 
   Mutex mutex_;
-  int64_t demand_ ABSL_GUARDED_BY(mutex_) = 0;  // rows asked for, not yet sent
+  // Rows asked for less rows sent; kept if exact_rows_ahead is set.
+  int64_t demand_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;

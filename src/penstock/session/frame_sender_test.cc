@@ -65,7 +65,9 @@ class FrameSenderTest : public ::testing::Test {
 
   void Start(const Plan& plan, FrameOptions options = {}) {
     pipeline_ = *engine::Pipeline::Build(plan);
-    options.is_row_exact = pipeline_->is_row_exact();
+    if (pipeline_->is_row_exact()) {
+      options.exact_rows_ahead = pipeline_->options().run_ahead();
+    }
     auto iterator = engine::Iterator::Start(pipeline_, Environment(),
                                             instances_, std::nullopt);
     ASSERT_TRUE(iterator.ok()) << iterator.status();
@@ -180,9 +182,9 @@ Plan FreeGenerator() {
   return plan_testing::Generator(spec);
 }
 
-Plan RowExact(Plan plan) {
+Plan RowExact(Plan plan, int64_t run_ahead = 0) {
   plan::Options options;
-  options.set_run_ahead(0);
+  options.set_run_ahead(run_ahead);
   return plan_testing::WithOptions(std::move(plan), options);
 }
 
@@ -265,6 +267,19 @@ TEST_F(FrameSenderTest, RowExactComputesWhatWasAskedFor) {
     for (const Event& event : ReadyEvents()) received += event.rows;
     EXPECT_EQ(received, asked);
     EXPECT_EQ(sources_->given(), asked);
+  }
+}
+
+TEST_F(FrameSenderTest, RowExactRunsAheadByThatManyRows) {
+  sources_ = std::make_unique<CountingSources>(CountingSources::Script{});
+  Start(RowExact(Generator(), 5));
+  EXPECT_TRUE(ReadyEvents().empty());
+  uint64_t asked = 0;
+  for (const uint64_t rows : {1, 1, 3, 10}) {
+    Demand(rows);
+    asked += rows;
+    ReadyEvents();
+    EXPECT_EQ(sources_->given(), asked + 5);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "penstock/io/relative_files.h"
 #include "penstock/plan/builder.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/expect.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/validate.h"
@@ -199,9 +200,8 @@ absl::StatusOr<plan::Node> WithDataset(const Append& call) {
         std::move(dataset);
   } else {
     return plan::WithLine(
-        absl::InvalidArgumentError(
-            absl::StrCat("the function of ", plan::OpName(node),
-                         " must return values; got a dataset")),
+        plan::TypeError(absl::StrCat("the function of ", plan::OpName(node),
+                                     " must return values; got a dataset")),
         absl::StrCat("  Use flat_map() or interleave().\n  made at ",
                      node.made_at().file(), ":", node.made_at().line()));
   }
@@ -361,8 +361,14 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   PENSTOCK_RETURN_IF_ERROR(iterator.status());
 
   FrameOptions options;
-  options.is_row_exact = pipeline->is_row_exact();
-  if (!options.is_row_exact && HasGenerator(*pipeline)) {
+  if (pipeline->is_row_exact()) {
+    const int64_t ahead = pipeline->options().run_ahead();
+    options.exact_rows_ahead = ahead;
+    // Two frames of what may be there, so that one is made while the other is
+    // read.
+    options.max_rows =
+        std::clamp<int64_t>((ahead + 1) / 2, 1, options.max_rows);
+  } else if (HasGenerator(*pipeline)) {
     options.max_rows = kGeneratorRows;
     options.run_ahead_frames = kGeneratorFrames;
   }
@@ -373,7 +379,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   Response response;
   IteratorInfo* info = response.mutable_make_iterator();
   info->set_state((*iterator)->Save());
-  info->set_is_row_exact(options.is_row_exact);
+  info->set_is_row_exact(pipeline->is_row_exact());
   info->set_fingerprint(pipeline->fingerprint());
   info->set_iterator(next_iterator_);
   Reading reading;

@@ -173,6 +173,7 @@ TEST_F(SessionTest, OnlySomeFunctionsReturnDatasets) {
   *request.mutable_append()->mutable_node()->mutable_map()->mutable_function() =
       plan_testing::Identity();
   EXPECT_THAT(Refused(request).message(), HasSubstr("must return values"));
+  EXPECT_TRUE(Refused(request).is_type_error());
   request.mutable_append()->set_dataset("\xff");
   EXPECT_EQ(Refused(request).code(), Code(absl::StatusCode::kDataLoss));
 }

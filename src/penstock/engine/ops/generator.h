@@ -4,9 +4,8 @@
 //   Cardinality  unknown
 //   Memory       one chunk
 //   Threads      one caller at a time; the generator runs in its own thread
-//   Checkpoint   rows taken so far; restore runs the generator again up to
-//   there Errors       what it raises, at its position; a row that does not fit
-//   the
+//   Checkpoint   rows taken so far; restore runs the generator to there again
+//   Errors       what it raises, at its position; a row that does not fit its
 //                signature, and the generator goes on
 //   Knobs        none
 #pragma once

@@ -6,20 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
-#include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
+#include "penstock/engine/io_call.h"
 
 namespace penstock::engine {
 namespace {
 
 using Names = std::vector<std::string>;
-
-// What the I/O thread and the stream share: the stream may go first.
-struct Listing {
-  Mutex mutex;
-  std::optional<absl::StatusOr<Names>> names ABSL_GUARDED_BY(mutex);
-  Waker waker ABSL_GUARDED_BY(mutex);
-};
 
 absl::StatusOr<Names> ListAll(io::FileSystem& files, const Names& patterns) {
   Names all;
@@ -96,32 +89,19 @@ class ListFilesStream final : public Stream {
  private:
   // Whether names_ (or the error) is here now.
   absl::StatusOr<bool> Load(const Request& request) {
-    if (listing_ == nullptr) {
-      listing_ = std::make_shared<Listing>();
-      scope_.run->environment.io_pool->Submit(
-          [listing = listing_, patterns = patterns_,
-           files = scope_.run->environment.files] {
-            absl::StatusOr<Names> names = ListAll(*files, patterns);
-            Waker waker;
-            {
-              MutexLock lock(&listing->mutex);
-              listing->names = std::move(names);
-              waker = std::move(listing->waker);
-            }
-            if (waker != nullptr) waker->Wake();
-          });
-    }
-    MutexLock lock(&listing_->mutex);
-    if (!listing_->names.has_value()) {
-      listing_->waker = request.waker;
-      return false;
-    }
-    if (!listing_->names->ok()) {
+    const Environment& environment = scope_.run->environment;
+    std::optional<absl::StatusOr<Names>> names =
+        listing_.Poll(*environment.io_pool, request.waker,
+                      [patterns = patterns_, files = environment.files] {
+                        return ListAll(*files, patterns);
+                      });
+    if (!names.has_value()) return false;
+    if (!names->ok()) {
       has_failed_ = true;
-      error_ = listing_->names->status();
+      error_ = names->status();
       return true;
     }
-    names_ = *std::move(*listing_->names);
+    names_ = **std::move(names);
     order_.resize(names_->size());
     std::iota(order_.begin(), order_.end(), 0);
     if (shuffle_key_.has_value()) Shuffle(*shuffle_key_);
@@ -151,7 +131,7 @@ class ListFilesStream final : public Stream {
   const OpInfo& info_;
   const Names patterns_;
   const std::optional<uint64_t> shuffle_key_;
-  std::shared_ptr<Listing> listing_;
+  IoCall<absl::StatusOr<Names>> listing_;
   std::optional<Names> names_;
   std::vector<size_t> order_;
   absl::Status error_;

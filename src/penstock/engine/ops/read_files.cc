@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "penstock/base/status.h"
+#include "penstock/engine/io_call.h"
 #include "penstock/io/fixed_length_reader.h"
 #include "penstock/io/record_reader.h"
 #include "penstock/io/text_line_reader.h"
@@ -12,9 +13,9 @@
 namespace penstock::engine {
 namespace {
 
-using OpenReader =
-    std::function<absl::StatusOr<std::unique_ptr<io::RecordReader>>(
-        const std::string& path, const io::RecordReaderOptions& options)>;
+using ReaderOr = absl::StatusOr<std::unique_ptr<io::RecordReader>>;
+using OpenReader = std::function<ReaderOr(
+    const std::string& path, const io::RecordReaderOptions& options)>;
 
 class ReadFilesStream final : public Stream {
  public:
@@ -33,12 +34,16 @@ class ReadFilesStream final : public Stream {
     while (file_ < files_.size()) {
       if (reader_ == nullptr) {
         options_.start = start_;
-        auto reader = open_(files_[file_], options_);
-        if (!reader.ok()) {
+        std::optional<ReaderOr> reader =
+            opening_.Poll(*options_.stream.io_pool, request.waker,
+                          [open = open_, path = files_[file_],
+                           options = options_] { return open(path, options); });
+        if (!reader.has_value()) return Pull::Blocked();
+        if (!reader->ok()) {
           NextFile();
-          return Rows({}, reader.status());
+          return Rows({}, reader->status());
         }
-        reader_ = *std::move(reader);
+        reader_ = **std::move(reader);
       }
       io::RecordBatch batch;
       const int64_t before = reader_->position().byte_offset;
@@ -119,6 +124,7 @@ class ReadFilesStream final : public Stream {
   const std::vector<std::string> files_;
   io::RecordReaderOptions options_;
   const OpenReader open_;
+  IoCall<ReaderOr> opening_;
   std::unique_ptr<io::RecordReader> reader_;
   size_t file_ = 0;
   io::RecordPosition start_;  // in file_, while reader_ is not open

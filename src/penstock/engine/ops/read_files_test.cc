@@ -105,6 +105,30 @@ TEST_F(ReadFilesTest, ReadsFileAfterFile) {
   EXPECT_EQ(fixed[19], "\"b=09\"");
 }
 
+TEST_F(ReadFilesTest, OpeningHoldsNoThreadThatComputes) {
+  const auto gate = std::make_shared<io::Gate>();
+  files_.settings.open_gate = gate;
+  TestEngine engine({.files = &files_});
+  Reader reader(engine, Read(Format::kText, {"a.txt"}));
+  EXPECT_TRUE(reader.Try(1)->is_blocked());
+  gate->AwaitArrivals(1);
+  EXPECT_TRUE(reader.Try(1)->is_blocked());
+  gate->Open();
+  EXPECT_EQ(reader.Drain(), Records({"a"}));
+}
+
+TEST_F(ReadFilesTest, AReaderMayGoWhileItsFileIsOpened) {
+  const auto gate = std::make_shared<io::Gate>();
+  files_.settings.open_gate = gate;
+  TestEngine engine({.files = &files_});
+  {
+    Reader reader(engine, Read(Format::kText, {"a.txt"}));
+    EXPECT_TRUE(reader.Try(1)->is_blocked());
+    gate->AwaitArrivals(1);
+  }
+  gate->Open();
+}
+
 TEST_F(ReadFilesTest, MissingFileIsOneError) {
   Rows want = Records({"a"});
   want.emplace_back("!NOT_FOUND");

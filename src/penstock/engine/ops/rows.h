@@ -3,8 +3,9 @@
 //
 //   Order        as given
 //   Cardinality  the number of rows
-//   Memory       the array itself, once, shared by all iterators; rows are
-//   views Threads      one caller at a time Checkpoint   the next ordinal
+//   Memory       the array itself, once, shared by all iterators
+//   Threads      one caller at a time
+//   Checkpoint   the next ordinal
 //   Errors       DataLoss if a captured chunk is damaged
 //   Knobs        none
 #pragma once

@@ -12,7 +12,7 @@
 //                position before the oldest; since then, rows given. A restore
 //                reads the window's rows again
 //   Errors       the input's, shuffled with the rest; ResourceExhausted, within
-//                64 elements, if the window cannot fit
+//                a hundred elements, if the window cannot fit
 //   Knobs        none: window is meaning, not speed
 #pragma once
 

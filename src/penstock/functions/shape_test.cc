@@ -1,58 +1,21 @@
-// Shapes, joining, indexing, making, choosing and reducing, by tables.
+// Shapes, joining and indexing, by tables.
 #include <limits>
 
 #include "gtest/gtest.h"
-#include "penstock/functions/call_for_test.h"
+#include "penstock/functions/cases_for_test.h"
 
 namespace penstock::functions {
 namespace {
 
-using Ints = std::vector<int64_t>;
+class ShapeTest : public CaseTest {};
 
-struct Case {
-  std::string name;
-  std::string function;
-  std::vector<TestArg> args;
-  Attrs attrs;
-  std::string want;
-};
-
-class FunctionTest : public testing::TestWithParam<Case> {};
-
-TEST_P(FunctionTest, Gives) {
+TEST_P(ShapeTest, Gives) {
   const Case& c = GetParam();
   EXPECT_EQ(Got(c.function, c.args, c.attrs), c.want);
 }
 
-std::string NameOf(const testing::TestParamInfo<Case>& info) {
-  return info.param.name;
-}
-
-TestArg Int(int64_t value) { return Weak<int64_t>(value); }
-
-// A constant vector.
-TestArg Vector(std::initializer_list<int64_t> values) {
-  return Constant(
-      Dense<int64_t>({static_cast<int64_t>(values.size())}, values));
-}
-
-// Two rows: [[0 1 2] [3 4 5]] and [[6 7 8] [9 10 11]].
-TestArg Matrix() {
-  return Dense<int64_t>({2, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-}
-TestArg Lists() { return Ragged<int64_t>({{1, 2, 3}, {}, {4, 5}}); }
-TestArg Words() {
-  TestArg words = Strings({"a", "bc", "", "d"});
-  words.column = words.column.Reshape(2, {2});
-  words.shape = PartialShape(PartialShape::Dims{2});
-  return words;
-}
-
-Attrs Spec(std::string text) { return {{"spec", std::move(text)}}; }
-Attrs At(int64_t axis) { return {{"axis", axis}}; }
-
 INSTANTIATE_TEST_SUITE_P(
-    Shape, FunctionTest,
+    Shape, ShapeTest,
     testing::ValuesIn<Case>({
         {"Shape", "shape", {Matrix()}, {}, "int64: [2 3]; [2 3]"},
         {"ShapeOfRagged", "shape", {Lists()}, {}, "int64: [3]; [0]; [2]"},
@@ -167,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(
-    Join, FunctionTest,
+    Join, ShapeTest,
     testing::ValuesIn<Case>({
         {"Stack",
          "stack",
@@ -236,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
     NameOf);
 
 INSTANTIATE_TEST_SUITE_P(
-    Index, FunctionTest,
+    Index, ShapeTest,
     testing::ValuesIn<Case>({
         {"First",
          "getitem",
@@ -394,294 +357,6 @@ INSTANTIATE_TEST_SUITE_P(
          {},
          "boolean index did not match indexed array along axis 0; size of axis "
          "is 2 but size of corresponding boolean axis is 1"},
-    }),
-    NameOf);
-
-INSTANTIATE_TEST_SUITE_P(
-    Make, FunctionTest,
-    testing::ValuesIn<Case>({
-        {"Fill",
-         "fill",
-         {Dense<int64_t>({1}, {2, 0, 1}), Rows<int64_t>({7, 8, 9})},
-         {},
-         "int64: [7 7]; []; [9]"},
-        {"FillConstantDims",
-         "fill",
-         {Vector({1, 2}), Rows<float>({7, 8})},
-         {},
-         "float32: [[7 7]]; [[8 8]]"},
-        {"FillScalar",
-         "fill",
-         {Vector({}), Rows<int64_t>({7})},
-         {},
-         "int64: 7"},
-        {"FillNegative",
-         "fill",
-         {Dense<int64_t>({1}, {2, -1}), Rows<int64_t>({7, 8})},
-         {},
-         "int64: [7 7]; <negative dimensions are not allowed; got (-1,)>"},
-        {"FillNegativeConstant",
-         "fill",
-         {Vector({-1}), Rows<int64_t>({7})},
-         {},
-         "negative dimensions are not allowed; got (-1,)"},
-        {"FillTooLarge",
-         "fill",
-         {Dense<int64_t>({2}, {1 << 20, 1 << 20, 1, 1}), Rows<int64_t>({7, 8})},
-         {},
-         "int64: <an element may take 2 GiB; got int64 of shape (1048576, "
-         "1048576)>; [[8]]"},
-        {"FillOverflow",
-         "fill",
-         {Dense<int64_t>({2}, {int64_t{1} << 62, 16}), Rows<uint8_t>({7})},
-         {},
-         "uint8: <an element may take 2 GiB; got uint8 of shape "
-         "(4611686018427387904, 16)>"},
-        {"FillString",
-         "fill",
-         {Vector({2}), Strings({"a", "b"})},
-         {},
-         "string: ['a' 'a']; ['b' 'b']"},
-        {"Zeros",
-         "zeros",
-         {Dense<int64_t>({1}, {1, 2})},
-         {{"dtype", DType::kInt8}},
-         "int8: [0]; [0 0]"},
-        {"Ones", "ones", {Vector({2})}, {}, "float64: [1 1]"},
-        {"OnesOfHalf",
-         "ones",
-         {Vector({2})},
-         {{"dtype", DType::kFloat16}},
-         "float16: [1 1]"},
-        {"ZerosLike", "zeros_like", {Lists()}, {}, "int64: [0 0 0]; []; [0 0]"},
-        {"OnesLike",
-         "ones_like",
-         {Matrix()},
-         {{"dtype", DType::kBool}},
-         "bool: [[True True True] [True True True]]; [[True True True] [True "
-         "True True]]"},
-        {"FullLike",
-         "full_like",
-         {Lists(), Int(5)},
-         {},
-         "int64: [5 5 5]; []; [5 5]"},
-        {"FullLikeMustFit",
-         "full_like",
-         {Rows<int8_t>({1}), Int(300)},
-         {},
-         "Python integer 300 out of bounds for int8"},
-        {"Arange",
-         "arange",
-         {Rows<int64_t>({3, 0, -1})},
-         {},
-         "int64: [0 1 2]; []; []"},
-        {"ArangeStep",
-         "arange",
-         {Int(5), Rows<int64_t>({0, 4}), Int(-2)},
-         {},
-         "int64: [5 3 1]; [5]"},
-        {"ArangeFloat",
-         "arange",
-         {Weak<double>(0), Weak<double>(1), Weak<double>(0.25)},
-         {},
-         "float64: [0 0.25 0.5 0.75]"},
-        {"ArangeStepZero",
-         "arange",
-         {Int(0), Int(1), Rows<int64_t>({0, 1})},
-         {},
-         "int64: <arange's step must not be 0>; [0]"},
-        {"OneHot",
-         "one_hot",
-         {Rows<int64_t>({1, 5, -1})},
-         {{"depth", int64_t{2}}},
-         "float32: [0 1]; [0 0]; [0 0]"},
-        {"OneHotAxis",
-         "one_hot",
-         {Dense<int64_t>({2}, {1, 0})},
-         {{"depth", int64_t{3}},
-          {"axis", int64_t{0}},
-          {"dtype", DType::kInt32},
-          {"on_value", 5.0}},
-         "int32: [[0 5] [5 0] [0 0]]"},
-        {"OneHotRagged",
-         "one_hot",
-         {Ragged<int32_t>({{0}, {}, {1, 0}})},
-         {{"depth", int64_t{2}}},
-         "float32: [[1 0]]; []; [[0 1] [1 0]]"},
-    }),
-    NameOf);
-
-INSTANTIATE_TEST_SUITE_P(
-    Select, FunctionTest,
-    testing::ValuesIn<Case>({
-        {"Where",
-         "where",
-         {Rows<bool>({true, false}), Rows<int8_t>({1, 2}), Weak<double>(0.5)},
-         {},
-         "float64: 1; 0.5"},
-        {"WhereStrings",
-         "where",
-         {Rows<bool>({true, false}), Strings({"a", "b"}),
-          Constant(Strings({"x"}))},
-         {},
-         "string: 'a'; 'x'"},
-        {"WhereRagged",
-         "where",
-         {Rows<bool>({true, false, true}), Lists(), Int(0)},
-         {},
-         "int64: [1 2 3]; []; [4 5]"},
-        {"WhereBroadcast",
-         "where",
-         {Dense<bool>({2, 1}, {true, false}), Dense<int64_t>({2}, {1, 2}),
-          Int(9)},
-         {},
-         "int64: [[1 2] [9 9]]"},
-        {"WhereMixed",
-         "where",
-         {Rows<bool>({true}), Strings({"a"}), Rows<int64_t>({1})},
-         {},
-         "where needs dtypes that can be joined; got string and int64"},
-        {"Clip",
-         "clip",
-         {Rows<int64_t>({1, 5, 9}), Int(2), Int(6)},
-         {},
-         "int64: 2; 5; 6"},
-        {"ClipWide",
-         "clip",
-         {Rows<uint8_t>({1, 200}), Int(-5), Int(300)},
-         {},
-         "uint8: 1; 200"},
-        {"ClipNan",
-         "clip",
-         {Rows<double>({NAN, 5}), Weak<double>(0), Weak<double>(1)},
-         {},
-         "float64: nan; 1"},
-        {"Cast",
-         "cast",
-         {Rows<double>({1.7, -1.7})},
-         {{"dtype", DType::kInt32}},
-         "int32: 1; -1"},
-        {"CastRagged",
-         "cast",
-         {Lists()},
-         {{"dtype", DType::kBfloat16}},
-         "bfloat16: [1 2 3]; []; [4 5]"},
-        {"CastString",
-         "cast",
-         {Strings({"1"})},
-         {{"dtype", DType::kInt32}},
-         "cast cannot make int32 of string"},
-        {"EqualStrings",
-         "equal",
-         {Strings({"a", "b"}), Constant(Strings({"b"}))},
-         {},
-         "bool: False; True"},
-        {"LessStrings",
-         "less",
-         {Strings({"a", "\xff"}), Strings({"aa", "b"})},
-         {},
-         "bool: True; False"},
-        {"CompareOutside",
-         "less",
-         {Rows<uint8_t>({255}), Int(300)},
-         {},
-         "bool: True"},
-        {"CompareNegative",
-         "less",
-         {Int(-1), Rows<uint64_t>({0})},
-         {},
-         "bool: True"},
-        {"CompareExactly",
-         "equal",
-         {Rows<int64_t>({std::numeric_limits<int64_t>::max()}),
-          Rows<uint64_t>({uint64_t{1} << 63})},
-         {},
-         "bool: False"},
-        {"BfloatPlusInt8",
-         "add",
-         {Rows<Bfloat16>({Bfloat16(1.5f)}), Rows<int8_t>({1})},
-         {},
-         "bfloat16: 2.5"},
-        {"BfloatPlusHalf",
-         "add",
-         {Rows<Bfloat16>({Bfloat16(1.5f)}), Rows<Half>({Half(1)})},
-         {},
-         "float32: 2.5"},
-        {"BfloatPlusInt32",
-         "add",
-         {Rows<Bfloat16>({Bfloat16(1.5f)}), Rows<int32_t>({1})},
-         {},
-         "float64: 2.5"},
-        {"BfloatWeak",
-         "multiply",
-         {Rows<Bfloat16>({Bfloat16(1.5f)}), Weak<double>(2)},
-         {},
-         "bfloat16: 3"},
-        {"BfloatExp",
-         "exp",
-         {Rows<Bfloat16>({Bfloat16(0)})},
-         {},
-         "bfloat16: 1"},
-    }),
-    NameOf);
-
-INSTANTIATE_TEST_SUITE_P(
-    Reduce, FunctionTest,
-    testing::ValuesIn<Case>({
-        {"Sum", "sum", {Matrix()}, {}, "int64: 15; 51"},
-        {"SumAxis", "sum", {Matrix()}, At(0), "int64: [3 5 7]; [15 17 19]"},
-        {"SumKeeps",
-         "sum",
-         {Matrix()},
-         {{"axis", int64_t{1}}, {"keepdims", true}},
-         "int64: [[3] [12]]; [[21] [30]]"},
-        {"SumNoAxes",
-         "sum",
-         {Matrix()},
-         {{"axis", Ints{}}},
-         "int64: [[0 1 2] [3 4 5]]; [[6 7 8] [9 10 11]]"},
-        {"SumRagged", "sum", {Lists()}, {}, "int64: 6; 0; 9"},
-        {"SumBad",
-         "sum",
-         {Matrix()},
-         At(2),
-         "axis 2 is out of bounds for array of dimension 2"},
-        {"SumStrings", "sum", {Words()}, {}, "sum is not defined for string"},
-        {"SumBfloat",
-         "sum",
-         {Dense<Bfloat16>({2}, {Bfloat16(1.5f), Bfloat16(2)})},
-         {},
-         "bfloat16: 3.5"},
-        {"Mean", "mean", {Lists()}, {}, "float64: 2; nan; 4.5"},
-        {"Max",
-         "max",
-         {Lists()},
-         {},
-         "int64: 3; <zero-size array to reduction operation maximum which has "
-         "no identity>; 5"},
-        {"MaxStatic",
-         "max",
-         {Dense<int64_t>({2, 0}, {})},
-         At(1),
-         "zero-size array to reduction operation maximum which has no "
-         "identity"},
-        {"MaxOfNothing",
-         "max",
-         {Dense<int64_t>({0, 2}, {})},
-         At(1),
-         "int64: []"},
-        {"ArgmaxRagged",
-         "argmax",
-         {Lists()},
-         {},
-         "int64: 2; <attempt to get argmax of an empty sequence>; 1"},
-        {"ArgmaxFlat", "argmax", {Matrix()}, {}, "int64: 5; 5"},
-        {"ArgmaxTwoAxes",
-         "argmax",
-         {Matrix()},
-         {{"axis", Ints{0, 1}}},
-         "argmax's axis must be None or an int; got 2 of them"},
-        {"Scalar", "sum", {Rows<int8_t>({100})}, {}, "int64: 100"},
     }),
     NameOf);
 
