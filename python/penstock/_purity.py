@@ -114,6 +114,14 @@ _UNKNOWN = object()
 Containers = list[tuple[str, Any, list[int]]]
 
 
+# Far from Python's own limit: a finalizer that runs there cannot do its work.
+_MAX_DEPTH = 100
+
+
+class TooDeepError(Exception):
+    """What a function reaches is nested deeper than anybody looks."""
+
+
 class _RefusalError(Exception):
     def __init__(self, name: str, reason: str, where: str = "") -> None:
         super().__init__(reason)
@@ -124,6 +132,8 @@ class _RefusalError(Exception):
 
 def check(function: Any) -> Containers:
     """Raises UnsupportedFunctionError unless `function` may be recorded.
+
+    Or TooDeepError.
 
     Returns:
         The containers that it reaches: recording it must not change them.
@@ -196,6 +206,7 @@ class _Checker:
         self._seen: dict[int, Any] = {}
         self._seen_code: set[tuple[int, int]] = set()
         self.containers: Containers = []
+        self._depth = 0
         # Whether generators are used as sources, not called.
         self._serves_generators = False
 
@@ -214,6 +225,13 @@ class _Checker:
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
+        if self._depth == _MAX_DEPTH:
+            raise TooDeepError
+        self._depth += 1
+        self._look_into(name, value)
+        self._depth -= 1
+
+    def _look_into(self, name: str, value: Any) -> None:
         if isinstance(value, (list, dict, set)):
             self.containers.append((name, value, _items(value)))
         if _is_constant(value) or _is_ours(value):

@@ -47,7 +47,7 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
         )
     try:
         containers = _purity.check(function)
-    except RecursionError:
+    except _purity.TooDeepError:
         raise refused(
             UnsupportedFunctionError,
             f"what function {name_of(function)} captures must be nested at "
