@@ -32,6 +32,12 @@ if(PENSTOCK_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(penstock_options INTERFACE
     -fsanitize=${PENSTOCK_SANITIZE})
+  if(PENSTOCK_SANITIZE STREQUAL "thread")
+    # The distribution's protobuf and absl were built without it, and their
+    # headers would lay out classes (map fields) otherwise than their libraries.
+    # The standard library's headers only need to know.
+    add_compile_options(-U__SANITIZE_THREAD__ -D_GLIBCXX_TSAN=1)
+  endif()
 endif()
 
 # penstock_library(room HDRS ... SRCS ... DEPS ...)

@@ -47,7 +47,12 @@ CODE_SUFFIXES = (".cc", ".h", ".proto", ".py")
 SOURCE_SUFFIXES = (".cc", ".h")
 MAX_LINES = 800
 WARN_LINES = 600
-WRITTEN_BY_PROGRAMS = ("python/penstock/_functions.py",)
+WRITTEN_BY_PROGRAMS = (
+    "python/penstock/_functions.py",
+    "python/penstock/_image_functions.py",
+    "python/penstock/_io_functions.py",
+    "python/penstock/_strings_functions.py",
+)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 

@@ -101,14 +101,16 @@ def _seal(fd: int) -> None:
 class GeneratorCapture:
     """A function that gives generators, called by the service's thread.
 
-    The engine only knows its name, which is the same in every run of a program
-    that makes its generators in the same order.
+    The engine only knows its id, one of this process, and its name, which is
+    the same in every run of a program: that of the function, and a digest of
+    its code and the plain values that it captures.
     """
 
     def __init__(
-        self, function: Callable[..., Any], structure: Any, id: str
+        self, function: Callable[..., Any], structure: Any, id: str, name: str
     ) -> None:
         self.id = id
+        self.name = name
         self.function = function
         self.structure = structure
         with _lock:
@@ -124,15 +126,14 @@ class GeneratorCapture:
     def make(function: Callable[..., Any], structure: Any) -> GeneratorCapture:
         import hashlib
 
-        code = getattr(function, "__code__", None)
         name = getattr(function, "__qualname__", type(function).__qualname__)
-        digest = hashlib.blake2b(
-            b"" if code is None else code.co_code, digest_size=4
-        ).hexdigest()
-        base = f"generator-{name}-{digest}"
+        digest = hashlib.blake2b(_essence(function), digest_size=4).hexdigest()
+        base = f"{name}-{digest}"
         with _lock:
             number = next(_numbers[base])
-        return GeneratorCapture(function, structure, f"{base}-{number}")
+        return GeneratorCapture(
+            function, structure, f"generator-{base}-{number}", base
+        )
 
     def send(self, engine: _engine.Engine) -> None:
         """Nothing to send: the engine asks for rows by name."""
@@ -140,17 +141,33 @@ class GeneratorCapture:
     def __reduce__(self) -> tuple[Any, ...]:
         cloudpickle = importlib.import_module("cloudpickle")
         data = cloudpickle.dumps((self.function, self.structure))
-        return (_generator_from_bytes, (data, self.id))
+        return (_generator_from_bytes, (data, self.id, self.name))
 
 
-def _generator_from_bytes(data: bytes, id: str) -> GeneratorCapture:
+def _essence(function: Callable[..., Any]) -> bytes:
+    import inspect
+
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return b""
+    captured = inspect.getclosurevars(function).nonlocals.values()
+    defaults = getattr(function, "__defaults__", None) or ()
+    plain = [
+        value
+        for value in (*code.co_consts, *captured, *defaults)
+        if isinstance(value, (bool, int, float, str, bytes))
+    ]
+    return bytes(code.co_code) + repr(plain).encode()
+
+
+def _generator_from_bytes(data: bytes, id: str, name: str) -> GeneratorCapture:
     cloudpickle = importlib.import_module("cloudpickle")
     with _lock:
         known = _generators.get(id)
         if known is not None and known.__reduce__()[1][0] == data:
             return known
     function, structure = cloudpickle.loads(data)
-    return GeneratorCapture(function, structure, id)
+    return GeneratorCapture(function, structure, id, name)
 
 
 def _is_same(a: GeneratorCapture, b: GeneratorCapture) -> bool:

@@ -114,11 +114,14 @@ class _Connection:
         position: _Position | None,
         epoch: int | None,
         defaults: dict[str, Any],
+        is_recovery: bool,
     ) -> None:
         near, far = socket.socketpair()
         try:
             with far:
-                info = self._make(dataset, position, epoch, defaults, far)
+                body = self._request(dataset, position, epoch, defaults)
+                body["is_recovery"] = is_recovery
+                info = self._make(dataset, body, far)
         except BaseException:
             near.close()
             raise
@@ -147,31 +150,36 @@ class _Connection:
 
         self.reader = FrameReader(dataset.element_spec, get_segment)
 
-    def _make(
-        self,
+    @staticmethod
+    def _request(
         dataset: Dataset,
         position: _Position | None,
         epoch: int | None,
         defaults: dict[str, Any],
-        far: socket.socket,
     ) -> dict[str, Any]:
         body: dict[str, Any] = {
             "plan": dataset._plan,
             "working_directory": _working_directory(),
             "defaults": defaults,
+            "last": dataset._last_states(),
         }
         if position is not None:
             body["state"] = _engine.to_base64(position.state)
             body["skip_rows"] = position.skip
         if epoch is not None:
             body["epoch"] = epoch
+        return body
 
+    def _make(
+        self, dataset: Dataset, body: dict[str, Any], far: socket.socket
+    ) -> dict[str, Any]:
         def ask(engine: _engine.Engine) -> dict[str, Any]:
             engine.add_captures(dataset._captures)
             self.engine = engine
             return engine.call("make_iterator", body, [far.fileno()])[0]
 
         info: dict[str, Any] = _engine.with_engine(ask)
+        dataset._remember(info.get("random", ()))
         return info
 
     def stats(self) -> dict[str, Any]:
@@ -313,7 +321,7 @@ class Iterator(IteratorABC[Any]):
         """Makes the next frame the current one, whatever it takes."""
         connection = self._connection
         if connection is None or connection.owner != os.getpid():
-            connection = self._connect(self._position())
+            connection = self._connect(self._position(), is_recovery=True)
         failure = None
         try:
             event = connection.next_event()
@@ -401,12 +409,14 @@ class Iterator(IteratorABC[Any]):
                 f"the engine died twice at the same element; {death}"
             ) from None
         self._died_at = here
-        self._connect(position)
+        self._connect(position, is_recovery=True)
 
-    def _connect(self, position: _Position | None) -> _Connection:
+    def _connect(
+        self, position: _Position | None, is_recovery: bool = False
+    ) -> _Connection:
         self._disconnect()
         connection = _Connection(
-            self._dataset, position, self._epoch, self._defaults
+            self._dataset, position, self._epoch, self._defaults, is_recovery
         )
         self._connection = connection
         self._fingerprint = connection.fingerprint

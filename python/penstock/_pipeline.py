@@ -35,7 +35,11 @@ AUTOTUNE = -1
 class _Token:
     """Stands for a node that keeps something in the engine."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "last")
+
+    def __init__(self) -> None:
+        # Of the last iterator, as the engine told: its successor needs it.
+        self.last: Json | None = None
 
 
 _tokens: weakref.WeakValueDictionary[int, _Token] = (
@@ -78,6 +82,16 @@ class Pipeline:
     _epoch: int | None = None
     _element_spec: Any = None
     _fingerprint: str | None = None
+
+    def _last_states(self) -> list[Json]:
+        """What the last iterator had of each node that counts them."""
+        return [token.last for token in self._tokens if token.last]
+
+    def _remember(self, states: Iterable[Json]) -> None:
+        for state in states:
+            token = _tokens.get(int(state["instance"]))
+            if token is not None:
+                token.last = state
 
     def _num_bound(self, recording: Recording | None) -> int:
         """How many of the values of `recording` it starts with."""
@@ -199,6 +213,8 @@ def grow(
     if function is not None:
         into._types.update(function.types)
     merged: dict[str, _engine.Capture] = {c.id: c for c in captures}
+    if function is not None:
+        merged.update((c.id, c) for c in function.captures)
     into._options = Options()
     for part in parts:
         into._types.update(part._types)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock import _purity, _recording, _spec
+from penstock import _captures, _purity, _recording, _spec
 from penstock._errors import (
     InvalidTypeError,
     PenstockError,
@@ -15,12 +15,12 @@ from penstock._errors import (
 )
 from penstock._location import location_of, refused
 from penstock._recording import Recording
-from penstock._symbol import Symbol, call, step_of
+from penstock._symbol import Symbol, call, call_parts, step_of
 
 if TYPE_CHECKING:
     from penstock._pipeline import Pipeline
 
-__all__ = ["Recorded", "call", "record"]
+__all__ = ["Recorded", "call", "call_parts", "record"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Recorded:
     types: dict[str, type]
     # What flat_map and interleave read from; None if it returns tensors.
     dataset: Pipeline | None
+    captures: tuple[_captures.RowsCapture, ...] = ()
 
 
 def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
@@ -93,7 +94,7 @@ def _finish(
         number = result._num_bound(recording)
         message["outputs"] = recording.bound[:number]
         message["steps"] = recording.steps
-        return Recorded(message, {}, result)
+        return Recorded(message, {}, result, tuple(recording.captures))
     if isinstance(result, list):
         # As in tf.data: more often several tensors than one to be stacked.
         result = tuple(result)
@@ -103,7 +104,8 @@ def _finish(
     ]
     message["output"] = _spec.to_json(result)
     message["steps"] = recording.steps
-    return Recorded(message, _spec.types_of(result), None)
+    types = _spec.types_of(result)
+    return Recorded(message, types, None, tuple(recording.captures))
 
 
 def _check_result(function: Callable[..., Any], result: Any) -> None:

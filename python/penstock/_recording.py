@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _dtypes, _engine
+from penstock import _captures, _chunk, _dtypes, _engine
 from penstock._dtypes import DType
 from penstock._errors import InvalidArgumentError
 from penstock._location import user_location
@@ -30,12 +30,19 @@ class Recording:
     """A function's steps so far. Used by one thread."""
 
     def __init__(
-        self, arguments: Sequence[TensorSpec], parent: Recording | None
+        self,
+        arguments: Sequence[TensorSpec],
+        parent: Recording | None,
+        is_eager: bool = False,
     ) -> None:
         self.parent = parent
+        # Run at once, and no part of a plan.
+        self.is_eager = is_eager
         self.steps: list[Json] = []
         # Steps that datasets made in this function use, by their number there.
         self.bound: list[int] = []
+        # What its large constants are in.
+        self.captures: list[_captures.RowsCapture] = []
         self._arguments = list(arguments)
         self._specs: dict[int, TensorSpec] = {}
         self._lifted: dict[tuple[int, int], int] = {}
@@ -52,8 +59,31 @@ class Recording:
             call["attrs"] = attrs
         return self._add({"call": call})
 
+    def add_parts(
+        self, name: str, args: Sequence[int], attrs: Json, count: int
+    ) -> list[int]:
+        """The steps of the `count` results of one call."""
+        call = self.add_call(name, args, attrs)
+        rest = [
+            self._add({"part": {"call": call, "index": i}})
+            for i in range(1, count)
+        ]
+        return [call, *rest]
+
     def add_constant(self, value: Any) -> int:
-        return self._add({"constant": constant_to_json(value)})
+        message = constant_to_json(value)
+        if not self.is_eager and _size(message) > _captures.INLINE_BYTES:
+            message = self._capture(value)
+        return self._add({"constant": message})
+
+    def _capture(self, value: Any) -> Json:
+        array = _dtypes.to_array(value)
+        dtype = _dtypes.from_numpy(array.dtype)
+        column = _chunk.Column(dtype, array[np.newaxis])
+        capture = _captures.RowsCapture.make(_chunk.Encoded([column], 1))
+        self.captures.append(capture)
+        spec = TensorSpec(array.shape, dtype)
+        return {"spec": spec.to_json(), "capture": capture.id}
 
     def lift(self, recording: Recording, step: int) -> int:
         """The step that has here the value of `step` of an outer recording."""
@@ -126,6 +156,14 @@ def activate(recording: Recording) -> Iterator[None]:
 # ---- Values as messages.
 
 
+def _size(constant: Json) -> int:
+    """About the bytes that a constant takes in a plan."""
+    tensor = constant["tensor"]
+    return len(tensor.get("data", "")) + sum(
+        len(item) + 4 for item in tensor.get("strings", ())
+    )
+
+
 def tensor_to_json(value: Any, dtype: DType | None = None) -> Json:
     """The Tensor message of anything that is an array."""
     array = _dtypes.to_array(value, dtype)
@@ -164,4 +202,8 @@ def attr_to_json(value: Any) -> Json:
         return {"number": float(value)}
     if isinstance(value, str):
         return {"text": value}
+    if any(isinstance(item, str) for item in value):
+        return {"texts": {"values": list(value)}}
+    if any(isinstance(item, (float, np.floating)) for item in value):
+        return {"numbers": {"values": [float(item) for item in value]}}
     return {"integers": {"values": [int(item) for item in value]}}

@@ -195,6 +195,7 @@ class Sources(Pipeline):
         capture = _captures.GeneratorCapture.make(generator, structure)
         body = {
             "capture": capture.id,
+            "name": capture.name,
             "spec": _spec.to_json(structure),
             "args": [value("args", item) for item in args or ()],
         }

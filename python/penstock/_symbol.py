@@ -59,6 +59,27 @@ def call(
     return Symbol(recording, recording.add_call(name, args, messages))
 
 
+def call_parts(
+    name: str,
+    tensors: Sequence[Any],
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    count: int,
+) -> list[Any]:
+    """Calls a native function that has `count` results; else as `call`."""
+    tensors = [tensor for tensor in tensors if tensor is not None]
+    recording = _recording.current() or _recording_of(tensors)
+    messages = {
+        key: _recording.attr_to_json(value)
+        for key, value in (attrs or {}).items()
+    }
+    if recording is None:
+        return _evaluate_parts(name, tensors, messages, count)
+    args = [step_of(recording, tensor) for tensor in tensors]
+    steps = recording.add_parts(name, args, messages, count)
+    return [Symbol(recording, step) for step in steps]
+
+
 def _recording_of(tensors: Sequence[Any]) -> Recording | None:
     for tensor in tensors:
         if isinstance(tensor, Symbol):
@@ -82,13 +103,20 @@ def step_of(recording: Recording, value: Any) -> int:
 
 
 def _evaluate(name: str, tensors: Sequence[Any], attrs: Any) -> Any:
-    recording = Recording((), None)
+    return _evaluate_parts(name, tensors, attrs, 1)[0]
+
+
+def _evaluate_parts(
+    name: str, tensors: Sequence[Any], attrs: Any, count: int
+) -> list[Any]:
+    recording = Recording((), None, is_eager=True)
     args = [recording.add_constant(tensor) for tensor in tensors]
-    result = recording.add_call(name, args, attrs)
+    results = recording.add_parts(name, args, attrs, count)
+    tensor = {"tensor": {"dtype": "BOOL"}}
     function = {
         "steps": recording.steps,
-        "outputs": [result],
-        "output": {"tensor": {"dtype": "BOOL"}},
+        "outputs": results,
+        "output": {"tuple": {"items": [tensor] * count}},
         "name": name,
     }
     reply = _engine.call("evaluate", {"function": function})
@@ -97,7 +125,7 @@ def _evaluate(name: str, tensors: Sequence[Any], attrs: Any) -> Any:
         from penstock._errors import from_status
 
         raise from_status(errors[0].code, errors[0].message)
-    return columns[0][0]
+    return [column[0] for column in columns]
 
 
 def _unsupported(what: str, instead: str) -> NoReturn:
@@ -216,6 +244,15 @@ class Symbol:
     __rmul__ = _reflected("multiply")
     __truediv__ = _binary("true_divide")
     __rtruediv__ = _reflected("true_divide")
+
+    def __divmod__(self, other: Any) -> tuple[Symbol, Symbol]:
+        quotient, rest = call_parts("divmod", (self, other), count=2)
+        return quotient, rest
+
+    def __rdivmod__(self, other: Any) -> tuple[Symbol, Symbol]:
+        quotient, rest = call_parts("divmod", (other, self), count=2)
+        return quotient, rest
+
     __floordiv__ = _binary("floor_divide")
     __rfloordiv__ = _reflected("floor_divide")
     __mod__ = _binary("mod")
@@ -246,9 +283,6 @@ class Symbol:
 
     def __ne__(self, other: object) -> Any:
         return call("not_equal", (self, other))
-
-    def __divmod__(self, other: Any) -> tuple[Symbol, Symbol]:
-        return self // other, self % other
 
     def __round__(self, digits: int | None = None) -> Symbol:
         result: Symbol = call("round", (self,))

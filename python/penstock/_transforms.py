@@ -149,8 +149,8 @@ class Transforms(Pipeline):
 
         Args:
             map_func: Makes a dataset of an element.
-            cycle_length: Datasets open at once; left out, it follows the
-                number of cores. Decides the order, so it is never tuned.
+            cycle_length: Datasets open at once; 8 if left out. Decides the
+                order, so it is the same on every machine and never tuned.
             block_length: Elements taken from each in turn; 1 if left out.
             num_parallel_calls: Datasets read at once; one if left out.
             deterministic: As in `map`.

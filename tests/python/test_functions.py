@@ -12,16 +12,18 @@ from penstock._engine import binary_path
 
 
 def test_the_wrappers_are_those_of_the_engine() -> None:
-    made = subprocess.run(
-        [binary_path(), "functions", "--python"],
-        capture_output=True,
-        check=True,
-        text=True,
-    ).stdout
-    assert Path(_functions.__file__).read_text() == made, (
-        "run: build/release/src/penstock/main/penstock functions --python "
-        "> python/penstock/_functions.py"
-    )
+    folder = Path(_functions.__file__).parent
+    for file in [folder / "_functions.py", *folder.glob("_*_functions.py")]:
+        space = file.stem.removesuffix("functions").strip("_")
+        made = subprocess.run(
+            [binary_path(), "functions", "--python", *([space] * bool(space))],
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        assert file.read_text() == made, (
+            f"run: .venv/bin/penstock functions --python {space} > {file}"
+        )
 
 
 UNARY = [

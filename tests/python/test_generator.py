@@ -244,3 +244,21 @@ def test_prefetch_computes_exactly_that_many(size):
     assert next(iterator) == 1
     assert enough.wait(10)
     assert len(given) == 2 + size
+
+
+def test_a_state_fits_whatever_other_generators_there_are():
+    def make(end):
+        def numbers():
+            yield from range(end)
+
+        return Dataset.from_generator(numbers, output_signature=INT)
+
+    iterator = iter(make(10))
+    assert [next(iterator) for _ in range(3)] == [0, 1, 2]
+    state = iterator.state_dict()
+    make(10)
+    again = iter(make(10))
+    again.load_state_dict(state)
+    assert list(again) == list(range(3, 10))
+    with pytest.raises(ps.InvalidArgumentError, match="of this pipeline"):
+        iter(make(11)).load_state_dict(state)

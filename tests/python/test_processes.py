@@ -61,6 +61,20 @@ def test_killed_at_every_step(pipelines, name):
         assert_equal(got, want)
 
 
+def test_the_epoch_after_a_death_is_the_next():
+    ds = Dataset.range(50).shuffle(50, seed=4)
+    want = [list(ds) for _ in range(4)]
+    ds = Dataset.range(50).shuffle(50, seed=4)
+    assert list(ds) == want[0]
+    older, newer = iter(ds), iter(ds)
+    next(newer)
+    got = [next(older)]
+    kill_engine()
+    list(newer)
+    assert got + list(older) == want[1]
+    assert list(ds) == want[3]
+
+
 def test_killed_between_all_steps():
     iterator = iter(Dataset.range(8).shuffle(4, seed=1).batch(2))
     got = []
@@ -121,8 +135,8 @@ def test_a_second_death_at_one_element_raises(monkeypatch):
     next(iterator)
     connect = type(iterator)._connect
 
-    def connect_and_kill(self, position):
-        connection = connect(self, position)
+    def connect_and_kill(self, position, is_recovery=False):
+        connection = connect(self, position, is_recovery)
         kill_engine()
         return connection
 

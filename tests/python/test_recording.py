@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -289,3 +290,30 @@ def test_a_value_may_be_returned_and_used_by_a_later_step() -> None:
     np.testing.assert_array_equal(got[0], [0, 2, 4])
     assert got[1] == 4
     np.testing.assert_array_equal(got[2], [1, 3, 5])
+
+
+def test_divmod():
+    ds = ps.Dataset.range(5).map(lambda x: divmod(x, 3) + divmod(7, x + 1))
+    want = [divmod(x, 3) + divmod(7, x + 1) for x in range(5)]
+    assert [tuple(map(int, row)) for row in ds] == want
+
+
+def test_large_constants_travel_once():
+    table = np.arange(100_000)
+    words = np.array([b"w%d" % i for i in range(10_000)], object)
+    ds = ps.Dataset.range(3).map(lambda x: (table[:4] + x, words))
+    ds = ds.map(lambda a, b: (a, ps.take(b, a + 9990)))
+    assert len(ds._plan) < 10_000
+    for copy in (ds, pickle.loads(pickle.dumps(ds))):
+        a, b = list(copy)[2]
+        assert a.tolist() == [2, 3, 4, 5]
+        assert b.tolist() == [b"w9992", b"w9993", b"w9994", b"w9995"]
+    assert ds.fingerprint() != ps.Dataset.range(3).fingerprint()
+
+
+def test_large_constants_inside_nested_functions():
+    table = np.arange(10_000)
+    ds = ps.Dataset.range(2).flat_map(
+        lambda n: ps.Dataset.range(2).map(lambda i: ps.take(table, n * 10 + i))
+    )
+    assert [int(x) for x in ds] == [0, 1, 10, 11]

@@ -115,6 +115,27 @@ def test_an_unset_seed_is_in_the_state():
     assert list(resumed) == rest
 
 
+@pytest.mark.parametrize("seed", [None, 4])
+def test_the_epoch_after_a_resumed_one_is_the_next(seed):
+    def make():
+        return Dataset.range(50).shuffle(50, seed=seed)
+
+    ds = make()
+    first = list(ds)
+    iterator = iter(ds)
+    second = [next(iterator) for _ in range(20)]
+    state = iterator.state_dict()
+    second += iterator
+    third = list(ds)
+    assert len({tuple(first), tuple(second), tuple(third)}) == 3
+
+    again = make()
+    iterator = iter(again)
+    iterator.load_state_dict(state)
+    assert list(iterator) == second[20:]
+    assert list(again) == third
+
+
 def test_state_loads_in_a_copy_of_the_dataset(pipelines):
     for name in ("large", "map", "generator"):
         ds = pipelines[name]

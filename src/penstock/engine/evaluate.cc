@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/data/encode.h"
 #include "penstock/plan/convert.h"
 
 namespace penstock::engine {
@@ -11,9 +12,21 @@ namespace penstock::engine {
 absl::StatusOr<std::shared_ptr<const Evaluator>> Evaluator::Make(
     const plan::Function& function, absl::Span<const TensorSpec> arguments,
     const OpContext& context) {
+  plan::CaptureColumn captures;
+  if (context.sources != nullptr) {
+    captures = [&](const std::string& id) -> absl::StatusOr<Column> {
+      PENSTOCK_ASSIGN_OR_RETURN(const Buffer bytes,
+                                context.sources->Capture(id));
+      PENSTOCK_ASSIGN_OR_RETURN(Chunk chunk, Decode(bytes));
+      if (chunk.columns.size() != 1) {
+        return absl::DataLossError("a captured constant must be one column");
+      }
+      return std::move(chunk.columns[0]);
+    };
+  }
   PENSTOCK_ASSIGN_OR_RETURN(
       functions::Program program,
-      plan::MakeProgram(function, arguments, context.bound));
+      plan::MakeProgram(function, arguments, context.bound, captures));
   return std::shared_ptr<const Evaluator>(
       new Evaluator(std::move(program), context.info, function.name()));
 }

@@ -64,6 +64,8 @@ struct OpContext {
   // Specs of the inputs' elements, flat; of the bound values.
   std::vector<std::vector<TensorSpec>> input_leaves;
   std::vector<TensorSpec> bound;
+  // What holds large constants; null where there are none.
+  RowSources* sources = nullptr;
   // Builds the plan that a function returns.
   std::function<absl::StatusOr<std::shared_ptr<const Operator>>(
       const plan::Plan&)>

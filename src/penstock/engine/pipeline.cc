@@ -79,7 +79,8 @@ OperatorPtr Located(OperatorPtr op, const OpInfo* info) {
 // Walks a plan and its sub-plans; gives every node an id.
 class Builder final {
  public:
-  explicit Builder(Pipeline* pipeline) : pipeline_(pipeline) {}
+  Builder(Pipeline* pipeline, RowSources* sources)
+      : pipeline_(pipeline), sources_(sources) {}
 
   OperatorOr Build(const plan::Plan& plan, const std::string& prefix) {
     PENSTOCK_ASSIGN_OR_RETURN(const std::vector<bool> is_used, Used(plan));
@@ -104,6 +105,7 @@ class Builder final {
       OpContext context;
       context.info = infos[i];
       context.bound = bound;
+      context.sources = sources_;
       std::vector<OperatorPtr> inputs;
       std::optional<int64_t> input_rows;
       for (uint32_t input : node.inputs()) {
@@ -191,16 +193,18 @@ class Builder final {
   }
 
   Pipeline* const pipeline_;
+  RowSources* const sources_;
   uint64_t num_keys_ = 0;
   bool has_generator_ = false;
   bool says_how_far_ = false;
 };
 
 absl::StatusOr<std::shared_ptr<const Pipeline>> Pipeline::Build(
-    const plan::Plan& plan, const plan::Options& defaults) {
+    const plan::Plan& plan, const plan::Options& defaults,
+    RowSources* sources) {
   std::shared_ptr<Pipeline> pipeline(new Pipeline());
   pipeline->options_ = defaults;
-  Builder builder(pipeline.get());
+  Builder builder(pipeline.get(), sources);
   PENSTOCK_ASSIGN_OR_RETURN(pipeline->root_, builder.Build(plan, ""));
   pipeline->fingerprint_ = plan::Fingerprint(plan);
   pipeline->is_row_exact_ =
@@ -219,6 +223,14 @@ RandomState Instances::Next(uint64_t instance,
   }
   ++it->second.epoch;
   return it->second;
+}
+
+void Instances::Resume(uint64_t instance, const RandomState& state,
+                       bool is_recovery) {
+  MutexLock lock(&mutex_);
+  auto [it, is_first] = states_.try_emplace(instance, state);
+  if (is_recovery && it->second.epoch > state.epoch) return;
+  it->second = state;
 }
 
 void Instances::Drop(uint64_t instance) {
@@ -311,7 +323,8 @@ std::string Iterator::Save() const {
 
 absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
     std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
-    std::string_view state, int64_t skip_rows) {
+    Instances& instances, std::string_view state, int64_t skip_rows,
+    bool is_recovery) {
   WireReader reader(state);
   PENSTOCK_ASSIGN_OR_RETURN(const uint64_t version, reader.Varint());
   if (version != kStateVersion) {
@@ -359,6 +372,11 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   WireReader stream_reader(streams);
   PENSTOCK_RETURN_IF_ERROR(iterator->root_->Restore(stream_reader));
   iterator->root_->SkipRows(skip_rows);
+  for (const OpInfo& info : iterator->pipeline_->ops()) {
+    if (info.instance == 0) continue;
+    instances.Resume(info.instance, iterator->run_->random[info.id],
+                     is_recovery);
+  }
   return iterator;
 }
 

@@ -20,10 +20,12 @@ namespace penstock::engine {
 // A plan as operators. Constant once built; shared by its iterators.
 class Pipeline final {
  public:
-  // `defaults`: what the plan's own options leave unset.
+  // `defaults`: what the plan's own options leave unset. `sources`: where the
+  // constants are that functions capture, if any do.
   // REQUIRES: the plan is valid (plan::Validate, or made by plan::Append).
   static absl::StatusOr<std::shared_ptr<const Pipeline>> Build(
-      const plan::Plan& plan, const plan::Options& defaults = {});
+      const plan::Plan& plan, const plan::Options& defaults = {},
+      RowSources* sources = nullptr);
 
   const Operator& root() const { return *root_; }
   const OpInfo& root_info() const { return *root_info_; }
@@ -63,6 +65,10 @@ class Instances final {
   // The state for the next iterator of `instance`.
   RandomState Next(uint64_t instance, std::optional<uint64_t> given_seed)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // A resumed iterator of `instance` has this state: the next one's follows it.
+  // With `is_recovery`, unless there was a later one.
+  void Resume(uint64_t instance, const RandomState& state, bool is_recovery)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Drop(uint64_t instance) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -84,7 +90,8 @@ class Iterator final {
   // InvalidArgument if it is of another pipeline, DataLoss if it is damaged.
   static absl::StatusOr<std::unique_ptr<Iterator>> Resume(
       std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
-      std::string_view state, int64_t skip_rows);
+      Instances& instances, std::string_view state, int64_t skip_rows,
+      bool is_recovery = false);
 
   // A failure is returned again by every later call.
   absl::StatusOr<Pull> Next(const Request& request);

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 absl::Status ResumeStatus(const plan::Plan& plan, std::string_view state) {
   TestEngine engine;
-  return engine::Iterator::Resume(BuildOrDie(plan), engine.environment(), state,
-                                  0)
+  return engine::Iterator::Resume(BuildOrDie(plan), engine.environment(),
+                                  engine.instances(), state, 0)
       .status();
 }
 

@@ -100,8 +100,9 @@ Reader::Reader(TestEngine& engine, PipelinePtr pipeline,
 
 Reader Reader::Resume(TestEngine& engine, PipelinePtr pipeline,
                       std::string_view state, int64_t skip_rows) {
-  return Reader(OrDie(engine::Iterator::Resume(
-      std::move(pipeline), engine.environment(), state, skip_rows)));
+  return Reader(
+      OrDie(engine::Iterator::Resume(std::move(pipeline), engine.environment(),
+                                     engine.instances(), state, skip_rows)));
 }
 
 absl::StatusOr<engine::Pull> Reader::Try(int64_t max_rows) {

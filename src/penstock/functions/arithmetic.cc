@@ -189,6 +189,24 @@ absl::StatusOr<Column> EvalPower(absl::Span<const Arg> args, const Attrs& attrs,
   return EvalSameType<PowerOp>(args, attrs, result, context);
 }
 
+absl::StatusOr<std::vector<TensorSpec>> InferDivMod(
+    absl::Span<const ArgSpec> args, const Attrs& attrs) {
+  PENSTOCK_ASSIGN_OR_RETURN(TensorSpec spec,
+                            InferSameType<FloorDivideOp>(args, attrs));
+  return std::vector<TensorSpec>{spec, spec};
+}
+
+absl::StatusOr<std::vector<Column>> EvalDivMod(
+    absl::Span<const Arg> args, const Attrs& attrs,
+    absl::Span<const TensorSpec> results, EvalContext& context) {
+  std::vector<Column> parts(2);
+  PENSTOCK_ASSIGN_OR_RETURN(
+      parts[0], EvalSameType<FloorDivideOp>(args, attrs, results[0], context));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      parts[1], EvalSameType<Mod>(args, attrs, results[1], context));
+  return parts;
+}
+
 template <typename Op>
 Function Binary(std::string_view doc, std::string_view example) {
   return {.name = Op::kName,
@@ -235,6 +253,12 @@ std::vector<Function> ArithmeticFunctions() {
       function.eval = EvalPower;
     }
   }
+  Function divmod = Binary<FloorDivideOp>("x // y and x % y.", "");
+  divmod.name = "divmod";
+  divmod.infer_parts = InferDivMod;
+  divmod.eval_parts = EvalDivMod;
+  divmod.is_internal = true;  // divmod(x, y) is Python's
+  functions.push_back(divmod);
   return functions;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,7 +28,8 @@ struct None {
 
 // What is fixed when a function is recorded: an axis, a dtype, a flag.
 using Attr = std::variant<None, bool, int64_t, double, std::string, DType,
-                          std::vector<int64_t>>;
+                          std::vector<int64_t>, std::vector<double>,
+                          std::vector<std::string>>;
 using Attrs = std::map<std::string, Attr>;
 
 // An argument as known before any row exists.
@@ -48,9 +50,19 @@ struct Arg {
   bool is_weak = false;
 };
 
+// What a call makes of its attributes and constants once, before any row: a
+// compiled pattern, a vocabulary's table. Immutable, shared by threads.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+};
+using PreparedPtr = std::shared_ptr<const Prepared>;
+
 // One evaluation over a run of rows.
 struct EvalContext {
   int64_t rows = 0;
+  // What the function's prepare() gave; null if it has none.
+  const Prepared* prepared = nullptr;
   // For random functions: (seed, epoch, node and call, hashed) and a word per
   // row; value of a row depends on these alone. Null if no lineage was asked
   // for (then nothing random runs).
@@ -75,7 +87,9 @@ enum class ParamKind : uint8_t {
   kFloat,
   kText,
   kDType,
-  kAxis,  // None, an int, or a tuple of ints
+  kAxis,    // None, an int, or a tuple of ints
+  kFloats,  // a tuple of floats
+  kTexts,   // a tuple of strings
 };
 
 struct Param {
@@ -106,6 +120,22 @@ struct Function {
   absl::StatusOr<Column> (*eval)(absl::Span<const Arg> args, const Attrs& attrs,
                                  const TensorSpec& result,
                                  EvalContext& context);
+
+  // Of a function with several results, in the place of infer() and eval().
+  // Their number, at least one, follows from arguments and attributes.
+  absl::StatusOr<std::vector<TensorSpec>> (*infer_parts)(
+      absl::Span<const ArgSpec> args, const Attrs& attrs) = nullptr;
+  absl::StatusOr<std::vector<Column>> (*eval_parts)(
+      absl::Span<const Arg> args, const Attrs& attrs,
+      absl::Span<const TensorSpec> results, EvalContext& context) = nullptr;
+
+  // Called once for a call that will run, after infer(): large constants are
+  // here now, which infer() may have seen as specs alone.
+  absl::StatusOr<PreparedPtr> (*prepare)(absl::Span<const ArgSpec> args,
+                                         const Attrs& attrs) = nullptr;
+  // Not for users as it is: a wrapper written by hand calls it, and
+  // `penstock functions --python` leaves it out.
+  bool is_internal = false;
 };
 
 // Every native function, by name.

@@ -183,7 +183,27 @@ absl::Status Program::InferStep(uint32_t index,
     value.is_weak = constant->is_weak;
     return absl::OkStatus();
   }
+  if (const auto* absent = std::get_if<AbsentStep>(&step)) {
+    value.spec = absent->spec;
+    value.is_uniform = true;
+    is_complete_ = false;
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<PartStep>(step)) return InferPart(index);
   return InferCall(index);
+}
+
+absl::Status Program::InferPart(uint32_t index) {
+  const PartStep part = std::get<PartStep>(steps_[index]);
+  const size_t parts = part.call < index ? values_[part.call].parts.size() : 0;
+  if (part.index >= parts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("part ", part.index, " of step ", part.call,
+                     " must be one of its ", parts, " results"));
+  }
+  values_[index].spec = values_[part.call].parts[part.index];
+  values_[index].is_uniform = values_[part.call].is_uniform;
+  return absl::OkStatus();
 }
 
 absl::Status Program::InferCall(uint32_t index) {
@@ -209,9 +229,20 @@ absl::Status Program::InferCall(uint32_t index) {
     value.is_uniform = value.is_uniform && values_[arg].is_uniform;
     is_constant = is_constant && constant != nullptr;
   }
-  PENSTOCK_ASSIGN_OR_RETURN(value.spec, function->infer(args, call.attrs));
   value.function = function;
   is_random_ = is_random_ || function->is_random;
+  if (function->infer_parts != nullptr) {
+    PENSTOCK_ASSIGN_OR_RETURN(value.parts,
+                              function->infer_parts(args, call.attrs));
+    value.spec = value.parts.at(0);
+    is_constant = false;
+  } else {
+    PENSTOCK_ASSIGN_OR_RETURN(value.spec, function->infer(args, call.attrs));
+  }
+  if (function->prepare != nullptr && is_complete_) {
+    PENSTOCK_ASSIGN_OR_RETURN(value.prepared,
+                              function->prepare(args, call.attrs));
+  }
   if (is_constant) return Fold(index);
   return absl::OkStatus();
 }
@@ -231,6 +262,7 @@ absl::Status Program::Fold(uint32_t index) {
   std::vector<RowError> errors;
   EvalContext context;
   context.rows = 1;
+  context.prepared = value.prepared.get();
   context.errors = &errors;
   PENSTOCK_ASSIGN_OR_RETURN(
       Column result,
@@ -251,10 +283,17 @@ void Program::PlanFrees() {
     is_needed[i] = values_[i].is_output;
   for (uint32_t i = static_cast<uint32_t>(steps_.size()); i-- > 0;) {
     Value& value = values_[i];
+    if (const auto* part = std::get_if<PartStep>(&steps_[i])) {
+      // Its columns go with their call's, at the end.
+      is_needed[i] = true;
+      is_needed[part->call] = true;
+      continue;
+    }
     if (value.function == nullptr) continue;
-    ++num_calls_;
+    num_computed_ += std::max<size_t>(1, value.parts.size());
     for (uint32_t arg : std::get<CallStep>(steps_[i]).args) {
-      if (!is_needed[arg] && values_[arg].function != nullptr) {
+      if (!is_needed[arg] && values_[arg].function != nullptr &&
+          values_[arg].parts.empty()) {
         value.frees.push_back(arg);
       }
       is_needed[arg] = true;
@@ -265,13 +304,20 @@ void Program::PlanFrees() {
 absl::StatusOr<std::vector<Column>> Program::Run(
     absl::Span<const Column> arguments, absl::Span<const Column> bound,
     EvalContext& context) const {
+  if (!is_complete_) {
+    return absl::InternalError("a program without its constants cannot run");
+  }
   absl::InlinedVector<const Column*, 16> values(steps_.size());
-  absl::InlinedVector<Column, 6> computed(num_calls_);
+  absl::InlinedVector<Column, 6> computed(num_computed_);
   absl::InlinedVector<Arg, 4> args;
   std::vector<RowError> found;
   size_t next = 0;
   for (uint32_t i = 0; i < steps_.size(); ++i) {
     const Value& value = values_[i];
+    if (const auto* part = std::get_if<PartStep>(&steps_[i])) {
+      values[i] = values[part->call] + part->index;
+      continue;
+    }
     if (value.function == nullptr) {
       PENSTOCK_ASSIGN_OR_RETURN(values[i],
                                 InputOf(i, arguments, bound, context.rows));
@@ -285,12 +331,21 @@ absl::StatusOr<std::vector<Column>> Program::Run(
     }
     EvalContext own = context;
     own.errors = &found;
+    own.prepared = value.prepared.get();
     own.random_key = Combine(context.random_key, i);
     const size_t found_before = found.size();
     if (value.is_uniform) own.rows = 1;
-    PENSTOCK_ASSIGN_OR_RETURN(
-        computed[next],
-        value.function->eval(args, call.attrs, value.spec, own));
+    values[i] = &computed[next];
+    if (value.parts.empty()) {
+      PENSTOCK_ASSIGN_OR_RETURN(
+          computed[next++],
+          value.function->eval(args, call.attrs, value.spec, own));
+    } else {
+      PENSTOCK_ASSIGN_OR_RETURN(
+          std::vector<Column> parts,
+          value.function->eval_parts(args, call.attrs, value.parts, own));
+      for (Column& part : parts) computed[next++] = std::move(part);
+    }
     if (value.is_uniform && found.size() > found_before) {
       // What goes wrong for the one value goes wrong in every row.
       const absl::Status status = found[found_before].status;
@@ -299,7 +354,6 @@ absl::StatusOr<std::vector<Column>> Program::Run(
         found.push_back({row, status});
       }
     }
-    values[i] = &computed[next++];
     for (uint32_t freed : value.frees) {
       *const_cast<Column*>(values[freed]) = Column();
     }

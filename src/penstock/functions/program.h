@@ -24,13 +24,23 @@ struct ConstantStep {
   Column value;  // dense, one row
   bool is_weak = false;
 };
+// A constant that is not here: enough to infer, not to run.
+struct AbsentStep {
+  TensorSpec spec;
+};
 struct CallStep {
   std::string function;
   std::vector<uint32_t> args;  // earlier steps
   Attrs attrs;
 };
+// One of several results of a call; the call's own value is its first.
+struct PartStep {
+  uint32_t call;  // an earlier step
+  uint32_t index;
+};
 // Step i defines value i.
-using Step = std::variant<ArgumentStep, BoundStep, ConstantStep, CallStep>;
+using Step = std::variant<ArgumentStep, BoundStep, ConstantStep, AbsentStep,
+                          CallStep, PartStep>;
 
 // Immutable after Make(), and then safe to share between threads.
 class Program final {
@@ -48,6 +58,8 @@ class Program final {
   const std::vector<TensorSpec>& output_specs() const { return output_specs_; }
   // Whether any step is random: then rows need a lineage.
   bool is_random() const { return is_random_; }
+  // Whether nothing is absent: else Run() refuses.
+  bool is_complete() const { return is_complete_; }
 
   // Evaluates over `rows` rows of `arguments`; `bound` columns have one row
   // each. Gives one column of context.rows rows per output. Row errors are
@@ -61,6 +73,8 @@ class Program final {
   struct Value {
     TensorSpec spec;
     const Function* function = nullptr;  // null unless it is computed
+    std::vector<TensorSpec> parts;       // of a call with several results
+    PreparedPtr prepared;
     bool is_weak = false;
     bool is_uniform = false;  // one row stands for all
     bool is_output = false;
@@ -70,6 +84,7 @@ class Program final {
   absl::Status InferStep(uint32_t index, absl::Span<const TensorSpec> arguments,
                          absl::Span<const TensorSpec> bound);
   absl::Status InferCall(uint32_t index);
+  absl::Status InferPart(uint32_t index);
   // Replaces a call of constants by its value.
   absl::Status Fold(uint32_t index);
   void PlanFrees();
@@ -80,10 +95,11 @@ class Program final {
 
   std::vector<Step> steps_;
   std::vector<Value> values_;  // by step
-  size_t num_calls_ = 0;
+  size_t num_computed_ = 0;    // columns
   std::vector<uint32_t> outputs_;
   std::vector<TensorSpec> output_specs_;
   bool is_random_ = false;
+  bool is_complete_ = true;
 };
 
 }  // namespace penstock::functions

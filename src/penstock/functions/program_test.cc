@@ -55,6 +55,41 @@ TEST(ProgramTest, RunsStepsInOrder) {
       testing::ElementsAre("bool: False; True; False", "int64: 1; 2; 3"));
 }
 
+TEST(ProgramTest, CallsMayHaveSeveralResults) {
+  const Program program =
+      MakeOrDie({ArgumentStep{0}, Number(3), Apply("divmod", {0, 1}),
+                 PartStep{2, 1}, Apply("add", {2, 3}), PartStep{2, 0}},
+                {3, 4, 5});
+  EXPECT_THAT(
+      Texts(program, MakeColumn<int64_t>({7, -7})),
+      testing::ElementsAre("int64: 1; 2", "int64: 3; -1", "int64: 2; -3"));
+}
+
+TEST(ProgramTest, PartsAreChecked) {
+  for (const PartStep part : {PartStep{2, 2}, PartStep{0, 0}, PartStep{3, 0}}) {
+    const absl::Status status =
+        Program::Make(
+            {ArgumentStep{0}, Number(3), Apply("divmod", {0, 1}), Step(part)},
+            {3}, {&kInt, 1}, {})
+            .status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("must be one of"));
+  }
+}
+
+TEST(ProgramTest, AnAbsentConstantIsEnoughToInfer) {
+  const Program program = MakeOrDie(
+      {ArgumentStep{0},
+       AbsentStep{{DType::kFloat64, PartialShape(PartialShape::Dims{5})}},
+       Apply("add", {0, 1})},
+      {2});
+  EXPECT_FALSE(program.is_complete());
+  EXPECT_EQ(program.output_specs()[0].ToString(), "float64(5,)");
+  EvalContext context;
+  const Column argument = Int(1);
+  context.rows = 1;
+  EXPECT_FALSE(program.Run({&argument, 1}, {}, context).ok());
+}
+
 TEST(ProgramTest, KeepsAnOutputThatALaterStepUses) {
   const Program program =
       MakeOrDie({ArgumentStep{0}, Number(2), Apply("multiply", {0, 1}),
@@ -187,10 +222,16 @@ TEST(FunctionsTest, EachIsDocumented) {
     EXPECT_FALSE(function.params.empty());
     EXPECT_FALSE(function.doc.empty());
     EXPECT_EQ(function.doc.back(), '.');
-    EXPECT_THAT(std::string(function.example),
-                HasSubstr("ps." + std::string(function.name) + "("));
-    EXPECT_NE(function.infer, nullptr);
-    EXPECT_NE(function.eval, nullptr);
+    if (!function.is_internal) {
+      EXPECT_THAT(std::string(function.example),
+                  HasSubstr("ps." + std::string(function.name) + "("));
+    }
+    if (function.infer_parts == nullptr) {
+      EXPECT_NE(function.infer, nullptr);
+      EXPECT_NE(function.eval, nullptr);
+    } else {
+      EXPECT_NE(function.eval_parts, nullptr);
+    }
     for (const Param& param : function.params) EXPECT_FALSE(param.doc.empty());
   }
   EXPECT_EQ(FindFunction("nothing"), nullptr);

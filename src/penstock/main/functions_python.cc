@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
 #include "penstock/functions/function.h"
 
 namespace penstock {
@@ -15,9 +16,9 @@ using functions::Function;
 using functions::Param;
 using functions::ParamKind;
 
-constexpr char kTop[] = R"("""The native functions.
+constexpr char kTop[] = R"("""The native functions$0.
 
-Made from the engine's list by `penstock functions --python`; not edited.
+Made from the engine's list by `penstock functions --python$1`; not edited.
 """
 
 from __future__ import annotations
@@ -52,8 +53,17 @@ std::string TypeOf(ParamKind kind) {
       return "Any";
     case ParamKind::kAxis:
       return "int | Sequence[int] | None";
+    case ParamKind::kFloats:
+      return "Sequence[float]";
+    case ParamKind::kTexts:
+      return "Sequence[str]";
   }
   return "Any";
+}
+
+// As Python knows it inside its module.
+std::string ShortName(const Function& function) {
+  return Text(function.name.substr(function.name.rfind('.') + 1));
 }
 
 std::string Signature(const Function& function) {
@@ -72,10 +82,10 @@ std::string Signature(const Function& function) {
     }
     params.push_back(std::move(text));
   }
-  std::string line = absl::StrCat("def ", Text(function.name), "(",
+  std::string line = absl::StrCat("def ", ShortName(function), "(",
                                   absl::StrJoin(params, ", "), ") -> Any:\n");
   if (line.size() <= 81) return line;
-  return absl::StrCat("def ", Text(function.name), "(\n    ",
+  return absl::StrCat("def ", ShortName(function), "(\n    ",
                       absl::StrJoin(params, ",\n    "), ",\n) -> Any:\n");
 }
 
@@ -159,18 +169,23 @@ std::string Body(const Function& function) {
 
 }  // namespace
 
-std::string FunctionsAsPython() {
-  std::string out = kTop;
-  absl::StrAppend(&out, "__all__ = [\n");
+std::string FunctionsAsPython(std::string_view space) {
+  const std::string of =
+      space.empty() ? "" : absl::StrCat(" of penstock.", Text(space));
+  const std::string word = space.empty() ? "" : absl::StrCat(" ", Text(space));
+  std::string out = absl::Substitute(kTop, of, word);
+  std::string all;
+  std::string definitions;
   for (const Function& function : functions::AllFunctions()) {
-    absl::StrAppend(&out, "    \"", Text(function.name), "\",\n");
+    const size_t dot = function.name.rfind('.');
+    const std::string_view its =
+        dot == std::string_view::npos ? "" : function.name.substr(0, dot);
+    if (its != space || function.is_internal) continue;
+    absl::StrAppend(&all, "    \"", ShortName(function), "\",\n");
+    absl::StrAppend(&definitions, "\n\n", Signature(function),
+                    Docstring(function), Body(function));
   }
-  absl::StrAppend(&out, "]\n");
-  for (const Function& function : functions::AllFunctions()) {
-    absl::StrAppend(&out, "\n\n", Signature(function), Docstring(function),
-                    Body(function));
-  }
-  return out;
+  return absl::StrCat(out, "__all__ = [\n", all, "]\n", definitions);
 }
 
 }  // namespace penstock

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace penstock {
 
-// The text of python/penstock/_functions.py.
-std::string FunctionsAsPython();
+// The text of the module for those whose names begin with "<space>."; with an
+// empty `space`, for those without a dot.
+std::string FunctionsAsPython(std::string_view space);
 
 }  // namespace penstock

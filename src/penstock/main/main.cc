@@ -130,10 +130,10 @@ int Main(int argc, char** argv) {
   if (args[0] == "engine") return RunEngine(rest);
   if (args[0] == "run") return RunPython(rest);
   if (args[0] == "functions") {
-    if (rest != std::vector<std::string>{"--python"}) {
-      return Usage("expected `penstock functions --python`");
+    if (rest.empty() || rest[0] != "--python" || rest.size() > 2) {
+      return Usage("expected `penstock functions --python [image|...]`");
     }
-    std::cout << FunctionsAsPython();
+    std::cout << FunctionsAsPython(rest.size() > 1 ? rest[1] : "");
     return 0;
   }
   return Usage("expected run, functions, --version or --help; got " + args[0]);

@@ -11,8 +11,6 @@
 namespace penstock::plan {
 
 struct BuildContext {
-  // CPU budget of the machine; resolves an unset cycle_length.
-  int64_t cores = 1;
   // Draws instance ids.
   std::function<uint64_t()> random;
 };

@@ -4,6 +4,9 @@
 // with, and what is not is an InvalidArgument error.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -39,10 +42,16 @@ ElementSpec ToProto(const penstock::ElementSpec& spec);
 // holds messages to, for specs that were computed.
 absl::Status CheckSpec(const penstock::ElementSpec& spec);
 
+// Finds a captured constant: a dense column of one row.
+using CaptureColumn =
+    std::function<absl::StatusOr<penstock::Column>(const std::string& id)>;
+
 // A function made ready to run; an error names the step and its user's line.
+// Without `captures`, one with captured constants is only fit to infer from.
 absl::StatusOr<functions::Program> MakeProgram(
     const Function& function, absl::Span<const penstock::TensorSpec> arguments,
-    absl::Span<const penstock::TensorSpec> bound);
+    absl::Span<const penstock::TensorSpec> bound,
+    const CaptureColumn& captures = nullptr);
 
 // Whether one of its own steps is random (those of its dataset aside): the
 // node that runs it then needs an instance.

@@ -28,6 +28,12 @@ absl::StatusOr<functions::Attr> FromProto(const Attr& attr) {
     case Attr::kIntegers:
       return std::vector<int64_t>(attr.integers().values().begin(),
                                   attr.integers().values().end());
+    case Attr::kNumbers:
+      return std::vector<double>(attr.numbers().values().begin(),
+                                 attr.numbers().values().end());
+    case Attr::kTexts:
+      return std::vector<std::string>(attr.texts().values().begin(),
+                                      attr.texts().values().end());
     case Attr::kNone:
     case Attr::KIND_NOT_SET:
       return functions::None{};
@@ -35,17 +41,35 @@ absl::StatusOr<functions::Attr> FromProto(const Attr& attr) {
   return absl::InternalError("not a kind of attribute");
 }
 
-absl::StatusOr<functions::Step> FromProto(const Function::Step& step) {
+absl::StatusOr<functions::Step> FromProto(const Function::Constant& constant,
+                                          const CaptureColumn& captures) {
+  if (constant.capture().empty()) {
+    PENSTOCK_ASSIGN_OR_RETURN(Column value, plan::FromProto(constant.tensor()));
+    return functions::ConstantStep{std::move(value), constant.weak()};
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::TensorSpec spec,
+                            plan::FromProto(constant.spec()));
+  if (captures == nullptr) return functions::AbsentStep{std::move(spec)};
+  PENSTOCK_ASSIGN_OR_RETURN(Column value, captures(constant.capture()));
+  if (value.dtype() != spec.dtype || value.rows() != 1 || !value.is_dense() ||
+      !spec.shape.Accepts(value.shape())) {
+    return absl::DataLossError(absl::StrCat("a captured constant must be ",
+                                            spec.ToString(), "; it is not"));
+  }
+  return functions::ConstantStep{std::move(value), /*is_weak=*/false};
+}
+
+absl::StatusOr<functions::Step> FromProto(const Function::Step& step,
+                                          const CaptureColumn& captures) {
   switch (step.kind_case()) {
     case Function::Step::kArgument:
       return functions::ArgumentStep{step.argument()};
     case Function::Step::kBound:
       return functions::BoundStep{step.bound()};
-    case Function::Step::kConstant: {
-      PENSTOCK_ASSIGN_OR_RETURN(Column value,
-                                plan::FromProto(step.constant().tensor()));
-      return functions::ConstantStep{std::move(value), step.constant().weak()};
-    }
+    case Function::Step::kConstant:
+      return FromProto(step.constant(), captures);
+    case Function::Step::kPart:
+      return functions::PartStep{step.part().call(), step.part().index()};
     case Function::Step::kCall: {
       functions::CallStep call;
       call.function = step.call().function();
@@ -81,11 +105,13 @@ absl::Status AtStep(const absl::Status& status, const Function& function,
 
 absl::StatusOr<functions::Program> MakeProgram(
     const Function& function, absl::Span<const penstock::TensorSpec> arguments,
-    absl::Span<const penstock::TensorSpec> bound) {
+    absl::Span<const penstock::TensorSpec> bound,
+    const CaptureColumn& captures) {
   std::vector<functions::Step> steps;
   steps.reserve(function.steps_size());
   for (int i = 0; i < function.steps_size(); ++i) {
-    absl::StatusOr<functions::Step> step = FromProto(function.steps(i));
+    absl::StatusOr<functions::Step> step =
+        FromProto(function.steps(i), captures);
     if (!step.ok()) return AtStep(step.status(), function, i);
     steps.push_back(*std::move(step));
   }

@@ -24,7 +24,7 @@ plan::Rows StateOf(int64_t value) {
 
 plan::BuildContext TestContext() {
   static std::atomic<uint64_t> next{1};
-  return {.cores = 4, .random = [] { return next++; }};
+  return {.random = [] { return next++; }};
 }
 
 absl::StatusOr<Plan> TryAppend(std::vector<Plan> inputs, Node node,

@@ -25,7 +25,7 @@ namespace penstock::plan_testing {
 
 using plan::Node;
 
-// Four cores; instance ids 1, 2, 3, … over the whole process.
+// Instance ids 1, 2, 3, … over the whole process.
 plan::BuildContext TestContext();
 
 absl::StatusOr<Plan> TryAppend(std::vector<Plan> inputs, Node node,

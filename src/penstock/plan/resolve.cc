@@ -9,7 +9,9 @@
 namespace penstock::plan {
 namespace {
 
-constexpr int64_t kMaxCycle = int64_t{1} << 20;
+// Not the number of cores, as in tf.data: it decides the order, and a state
+// saved on one machine must fit the pipeline as another builds it.
+constexpr int64_t kDefaultCycle = 8;
 
 void SetDefault(Value* value, int64_t number) {
   if (value->kind_case() != Value::KIND_NOT_SET) return;
@@ -70,7 +72,7 @@ void Resolve(Node& node, absl::Span<const penstock::ElementSpec> inputs,
     case Node::kInterleave: {
       Interleave* op = node.mutable_interleave();
       if (op->cycle_length() == 0) {
-        op->set_cycle_length(std::clamp<int64_t>(context.cores, 1, kMaxCycle));
+        op->set_cycle_length(kDefaultCycle);
       }
       if (op->block_length() == 0) op->set_block_length(1);
       return;

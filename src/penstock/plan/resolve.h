@@ -12,7 +12,7 @@ namespace penstock::plan {
 // Fills in, where unset:
 //   range, counter, enumerate   start 0, step 1, dtype int64
 //   fixed-length records        no header, no footer
-//   interleave                  cycle_length: the context's cores;
+//   interleave                  cycle_length: 8, on any machine;
 //                               block_length: 1
 //   padded_batch                shapes: those of the components, so that
 //                               unknown dimensions grow to the batch's largest;

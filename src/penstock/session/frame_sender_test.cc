@@ -435,8 +435,9 @@ TEST_P(FrameStateTest, Resumes) {
   }
   size_t row = 0;
   for (const auto& [event, state] : frames) {
-    auto iterator = engine::Iterator::Resume(pipeline_, Environment(), state,
-                                             static_cast<int64_t>(event.skip));
+    auto iterator =
+        engine::Iterator::Resume(pipeline_, Environment(), instances_, state,
+                                 static_cast<int64_t>(event.skip));
     ASSERT_TRUE(iterator.ok()) << iterator.status();
     const engine::Waker waker = std::make_shared<Barrier>(&executor_);
     absl::StatusOr<engine::Pull> pull = (*iterator)->Next({1, waker});

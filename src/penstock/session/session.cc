@@ -230,9 +230,9 @@ absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   const std::vector<plan::TensorSpec> bound(call.bound().begin(),
                                             call.bound().end());
   PENSTOCK_ASSIGN_OR_RETURN(plan::Node node, WithDataset(call));
-  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan,
-                            plan::Append(std::move(inputs), std::move(node),
-                                         bound, {limits_.cpus, RandomWord}));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const plan::Plan plan,
+      plan::Append(std::move(inputs), std::move(node), bound, {RandomWord}));
   Response response;
   AppendReply* reply = response.mutable_append();
   plan.SerializeToString(reply->mutable_plan());
@@ -328,8 +328,8 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(call.plan()));
   PENSTOCK_RETURN_IF_ERROR(plan::Validate(plan));
   PENSTOCK_RETURN_IF_ERROR(plan::ValidateOptions(call.defaults()));
-  PENSTOCK_ASSIGN_OR_RETURN(auto pipeline,
-                            engine::Pipeline::Build(plan, call.defaults()));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      auto pipeline, engine::Pipeline::Build(plan, call.defaults(), &service_));
 
   engine::Environment environment;
   environment.executor = &executor_;
@@ -345,12 +345,17 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   environment.sources = &service_;
   environment.warn = [this](std::string_view text) { service_.Log(30, text); };
 
+  for (const InstanceState& last : call.last()) {
+    instances_.Resume(last.instance(), {last.seed(), last.epoch()},
+                      /*is_recovery=*/true);
+  }
   std::optional<uint64_t> epoch;
   if (call.has_epoch()) epoch = call.epoch();
   absl::StatusOr<std::unique_ptr<engine::Iterator>> iterator =
       call.has_state()
-          ? engine::Iterator::Resume(pipeline, environment, call.state(),
-                                     static_cast<int64_t>(call.skip_rows()))
+          ? engine::Iterator::Resume(
+                pipeline, environment, instances_, call.state(),
+                static_cast<int64_t>(call.skip_rows()), call.is_recovery())
           : engine::Iterator::Start(pipeline, environment, instances_, epoch);
   if (call.has_state() && absl::IsDataLoss(iterator.status())) {
     return absl::DataLossError(
@@ -381,6 +386,14 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   info->set_state((*iterator)->Save());
   info->set_is_row_exact(pipeline->is_row_exact());
   info->set_fingerprint(pipeline->fingerprint());
+  for (const engine::OpInfo& op : pipeline->ops()) {
+    if (op.instance == 0) continue;
+    const engine::RandomState& random = (*iterator)->run()->random[op.id];
+    InstanceState* state = info->add_random();
+    state->set_instance(op.instance);
+    state->set_seed(random.seed);
+    state->set_epoch(random.epoch);
+  }
   info->set_iterator(next_iterator_);
   Reading reading;
   reading.sender = std::make_shared<FrameSender>(
