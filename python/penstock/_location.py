@@ -12,10 +12,15 @@ Error = TypeVar("Error", bound=Exception)
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
+def is_ours(file: str) -> bool:
+    """Whether `file` is a source of this package."""
+    return file.startswith(_PACKAGE)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame outside of this package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is not None and frame.f_globals.get("__name__") == "threading":
         return None  # A thread of this package's own.
