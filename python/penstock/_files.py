@@ -17,6 +17,7 @@ from penstock._pipeline import (
     integer,
 )
 from penstock._pipeline import value as value_of
+from penstock._public import publish
 
 
 class TextLineDataset(Dataset):
@@ -193,3 +194,8 @@ def _read(
             num_parallel_calls=num_parallel_reads,
         )
     into.__dict__.update(made.__dict__)
+
+
+for _kind in (TextLineDataset, TFRecordDataset, FixedLengthRecordDataset):
+    publish(_kind, _kind.__name__)
+del _kind
