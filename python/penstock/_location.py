@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 Error = TypeVar("Error", bound=Exception)
@@ -57,7 +58,7 @@ def user_line() -> str:
     frame = user_frame()
     if frame is None:
         return "an unknown line"
-    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return shown_line(frame.f_code.co_filename, frame.f_lineno)
 
 
 def refused(kind: type[Error], message: str) -> Error:
@@ -66,6 +67,29 @@ def refused(kind: type[Error], message: str) -> Error:
         return kind(message)
     place = f"\n  at {user_line()}"
     return kind(message.replace(place, "") + place)
+
+
+def users_part(trace: TracebackType | None) -> TracebackType | None:
+    """`trace` without the frames of this package."""
+    while trace is not None and is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    if trace is not None:
+        trace.tb_next = users_part(trace.tb_next)
+    return trace
+
+
+def shown_line(file: str, line: int) -> str:
+    """`file:line`, the file as people name it."""
+    return f"{_shown(file)}:{line}"
+
+
+def line_of(instruction: dis.Instruction) -> int | None:
+    """The source line of an instruction, if it says."""
+    positions = getattr(instruction, "positions", None)
+    if positions is not None:
+        found: int | None = positions.lineno
+        return found
+    return instruction.starts_line
 
 
 def _shown(file: str) -> str:

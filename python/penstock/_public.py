@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from types import FunctionType, TracebackType
+from types import FunctionType
 from typing import Any, NoReturn
 
 from penstock._errors import InternalError, InvalidTypeError, PenstockError
-from penstock._location import is_ours, refused
+from penstock._location import refused, users_part
 
 _SPECIAL = ("__init__", "__iter__", "__len__")
 
@@ -80,12 +80,3 @@ def shorten(error: BaseException) -> None:
     ):
         public.tb_next = users_part(public.tb_next)
     error.__traceback__ = public
-
-
-def users_part(trace: TracebackType | None) -> TracebackType | None:
-    """`trace` without the frames of this package."""
-    while trace is not None and is_ours(trace.tb_frame.f_code.co_filename):
-        trace = trace.tb_next
-    if trace is not None:
-        trace.tb_next = users_part(trace.tb_next)
-    return trace

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from penstock._errors import UnsupportedFunctionError
+from penstock._location import line_of, refused, shown_line
 
 _PURE_BUILTINS = frozenset(
     {
@@ -122,12 +123,26 @@ class TooDeepError(Exception):
     """What a function reaches is nested deeper than anybody looks."""
 
 
+_ADVICE = (
+    "Only functions that compute with their arguments, constants and "
+    "Penstock's or numpy's functions can run in the engine in this version; "
+    "pass what changes as an element (from_generator, zip) instead."
+)
+_RANDOM_ADVICE = (
+    "Use ps.random_uniform, ps.random_normal or ps.random_int, which draw anew "
+    "for each element."
+)
+
+
 class _RefusalError(Exception):
-    def __init__(self, name: str, reason: str, where: str = "") -> None:
+    def __init__(
+        self, name: str, reason: str, where: str = "", advice: str = _ADVICE
+    ) -> None:
         super().__init__(reason)
         self.name = name
         self.reason = reason
         self.where = where  # file:line
+        self.advice = advice
 
 
 def check(function: Any) -> Containers:
@@ -144,12 +159,11 @@ def check(function: Any) -> Containers:
     except _RefusalError as refusal:
         where = f" ({refusal.where})" if refusal.where else ""
         name = getattr(function, "__qualname__", repr(function))
-        raise UnsupportedFunctionError(
+        name = name.rpartition("<locals>.")[2]
+        raise refused(
+            UnsupportedFunctionError,
             f"function {name}{where} cannot be recorded as a native function: "
-            f"{refusal.name}: {refusal.reason}. Only functions that compute "
-            "with their arguments, constants and Penstock's or numpy's "
-            "functions can run in the engine in this version; pass what "
-            "changes as an element (from_generator, zip) instead."
+            f"{refusal.name}: {refusal.reason}.\n  {refusal.advice}",
         ) from None
     return checker.containers
 
@@ -216,7 +230,7 @@ class _Checker:
             raise _RefusalError(
                 "the function",
                 "generators and coroutines are no functions of an element",
-                f"{code.co_filename}:{code.co_firstlineno}",
+                shown_line(code.co_filename, code.co_firstlineno),
             )
         self._value("the function", function)
 
@@ -232,6 +246,12 @@ class _Checker:
         self._depth -= 1
 
     def _look_into(self, name: str, value: Any) -> None:
+        if _is_random(value):
+            raise _RefusalError(
+                name,
+                "it would draw once, for all elements alike",
+                advice=_RANDOM_ADVICE,
+            )
         if isinstance(value, (list, dict, set)):
             self.containers.append((name, value, _items(value)))
         if _is_constant(value) or _is_ours(value):
@@ -275,8 +295,7 @@ class _Checker:
         else:
             raise _RefusalError(
                 name,
-                f"a {type(value).__module__}.{type(value).__qualname__} may "
-                "change between calls",
+                f"{_article(value)} may change between calls",
             )
 
     def _builtin(self, name: str, value: Any) -> None:
@@ -408,9 +427,11 @@ class _Checker:
             else:
                 inner = _attribute(value, attribute)
                 if inner is _UNKNOWN:
+                    self._value(name, value)
                     raise _RefusalError(
                         f"{name}.{attribute}",
-                        "it is computed, or does not exist",
+                        f"{_article(value)}'s attributes may be computed "
+                        "anew at each call",
                     )
             value = inner
             name = f"{name}.{attribute}"
@@ -428,6 +449,27 @@ def _is_generator(code: types.CodeType) -> bool:
             | inspect.CO_ASYNC_GENERATOR
         )
     )
+
+
+def _article(value: Any) -> str:
+    kind = type(value)
+    return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def _is_random(value: Any) -> bool:
+    """Whether `value` is made to give something else at each call."""
+    module = _module_of(value)
+    return module in ("random", "secrets") or module.startswith("numpy.random")
+
+
+def _module_of(value: Any) -> str:
+    """The name of the module that `value`, or else its class, is of."""
+    module = (
+        value.__name__
+        if isinstance(value, types.ModuleType)
+        else getattr(value, "__module__", None)
+    )
+    return module if isinstance(module, str) else type(value).__module__
 
 
 def _may_be_read(module: types.ModuleType, inner: Any) -> bool:
@@ -490,14 +532,7 @@ def _is_ours(value: Any) -> bool:
 
     if isinstance(value, (Pipeline, Symbol)):
         return True
-    module = (
-        value.__name__
-        if isinstance(value, types.ModuleType)
-        else getattr(value, "__module__", None)
-    )
-    if not isinstance(module, str):
-        module = type(value).__module__
-    return module.partition(".")[0] == "penstock"
+    return _module_of(value).partition(".")[0] == "penstock"
 
 
 def _is_numpy(value: Any) -> bool:
@@ -545,8 +580,8 @@ def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
     imports: dict[str, str] = {}
     for at, instruction in enumerate(instructions):
         opname = instruction.opname
-        line = _line(instruction) or line
-        where = f"{code.co_filename}:{line}"
+        line = line_of(instruction) or line
+        where = shown_line(code.co_filename, line)
         if opname in _REFUSED:
             raise _RefusalError(
                 str(instruction.argval), _REFUSED[opname], where
@@ -585,11 +620,3 @@ def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
                 yield _Load("import", imports[last], attributes, where)
             else:
                 yield _Load("local", last, attributes, where)
-
-
-def _line(instruction: dis.Instruction) -> int | None:
-    positions = getattr(instruction, "positions", None)
-    if positions is not None:
-        found: int | None = positions.lineno
-        return found
-    return instruction.starts_line

@@ -300,7 +300,25 @@ WRONG = {
     "map_arguments": (
         lambda: R(3).map(lambda x, y: x),
         ps.UnsupportedFunctionError,
-        "'y'",
+        "must take 1 argument (the element); got one of (x, y)",
+    ),
+    "map_tuple": (
+        lambda: Dataset.zip(R(3), R(3)).map(same),
+        ps.UnsupportedFunctionError,
+        "must take 2 arguments (a tuple's components are passed as separate "
+        "arguments); got one of (x)",
+    ),
+    "scan_arguments": (
+        lambda: R(3).scan(0, same),
+        ps.UnsupportedFunctionError,
+        "must take 2 arguments (the state and the element); got one of (x)",
+    ),
+    "map_key": (
+        lambda: Dataset.zip({"a": {"u": R(1)}, "b": R(3)}).map(
+            lambda x: x["c"]
+        ),
+        ps.UnsupportedFunctionError,
+        "The element's keys are {'a': {'u'}, 'b'}.",
     ),
     "map_raises": (
         lambda: R(3).map(lambda x: 1 // 0),
