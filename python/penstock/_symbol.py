@@ -21,23 +21,24 @@ _NUMPY_NAMES = {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
+    "around": "round",
     "astype": "cast",
     "bitwise_invert": "invert",
     "bitwise_not": "invert",
     "concatenate": "concat",
     "divide": "true_divide",
     "fabs": "abs",
-    "fmod": "mod",
     "permute_dims": "transpose",
     "pow": "power",
     "remainder": "mod",
     "rint": "round",
 }
 # The same of `math`'s names.
-_MATH_NAMES = {"atan": "arctan", "fabs": "abs", "fmod": "mod", "pow": "power"}
+_MATH_NAMES = {"atan": "arctan", "fabs": "abs", "pow": "power"}
 # Functions of numpy that are short in native ones.
 _WRITTEN = {
     "np.dot": "ps.sum(a * b)",
+    "np.fmod": "x - y * ps.trunc(x / y)",
     "np.linalg.norm": "ps.sqrt(ps.sum(x * x))",
     "np.std": "ps.sqrt(ps.mean(ps.square(x - ps.mean(x))))",
     "np.var": "ps.mean(ps.square(x - ps.mean(x)))",
@@ -282,6 +283,11 @@ class Symbol:
         return self // other, self % other
 
     def __round__(self, digits: int | None = None) -> Symbol:
+        if digits:
+            why = "numbers are rounded to whole ones in this version"
+            _unsupported(
+                "round() to digits", "Use ps.round(x * 100) / 100.", why
+            )
         result: Symbol = call("round", (self,))
         return result
 

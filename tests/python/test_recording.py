@@ -86,6 +86,7 @@ def test_operators(function):
         lambda x: np.sqrt(np.abs(x)),
         lambda x: np.divide(x, 2),
         lambda x: np.remainder(x, 2),
+        lambda x: np.around(x),
     ],
 )
 def test_like_numpy(function):
@@ -242,6 +243,8 @@ ROWS = Dataset.from_tensor_slices(np.ones((2, 3)))
             lambda x: np.linalg.norm(x),
             ["np.linalg.norm at", "ps.sqrt(ps"],
         ),
+        (ROWS, lambda x: np.fmod(x, 3), ["np.fmod at", "ps.trunc(x / y)"]),
+        (Dataset.range(3), lambda x: round(x, 2), ["ps.round(x * 100) / 100"]),
         (ROWS, lambda x: np.median(x), ["np.median at", "from_generator"]),
     ],
 )
