@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import os
 import sys
 from types import FrameType, TracebackType
@@ -81,15 +80,6 @@ def users_part(trace: TracebackType | None) -> TracebackType | None:
 def shown_line(file: str, line: int) -> str:
     """`file:line`, the file as people name it."""
     return f"{_shown(file)}:{line}"
-
-
-def line_of(instruction: dis.Instruction) -> int | None:
-    """The source line of an instruction, if it says."""
-    positions = getattr(instruction, "positions", None)
-    if positions is not None:
-        found: int | None = positions.lineno
-        return found
-    return instruction.starts_line
 
 
 def _shown(file: str) -> str:

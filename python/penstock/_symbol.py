@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -10,9 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock import _chunk, _engine, _recording
+from penstock._bytecode import names_on_line
 from penstock._dtypes import DType, string
 from penstock._errors import UnsupportedFunctionError
-from penstock._location import line_of, user_frame, user_line
+from penstock._location import user_frame, user_line
 from penstock._recording import Recording
 from penstock._spec import TensorSpec
 
@@ -375,7 +375,7 @@ class Symbol:
         self._refuse_number("int()", "ps.cast(x, ps.int64)")
 
     def __float__(self) -> NoReturn:
-        for name in math_on_line():
+        for name in _math_on_line():
             native = _MATH_NAMES.get(name, name)
             if not _is_native(native):
                 _unsupported(
@@ -449,18 +449,13 @@ def _native(name: str, prefix: str = "np.") -> Callable[..., Any]:
     return found
 
 
-def math_on_line() -> list[str]:
+def _math_on_line() -> list[str]:
     """The functions of `math` that the user's line names."""
     frame = user_frame()
     if frame is None:
         return []
     known = {**frame.f_globals, **frame.f_locals}
-    line = None
-    names = []
-    for instruction in dis.get_instructions(frame.f_code):
-        line = line_of(instruction) or line
-        if line == frame.f_lineno and isinstance(instruction.argval, str):
-            names.append(instruction.argval)
+    names = names_on_line(frame)
     is_module_named = any(known.get(name) is math for name in names)
     return [
         name
