@@ -89,6 +89,12 @@ WRONG = {
     "list_empty": (lambda: Dataset.from_list([]), VALUE, "from_tensor_slices"),
     "list_number": (lambda: Dataset.from_list(3), TYPE, "got int"),
     "list_mixed": (lambda: Dataset.from_list([1, "a"]), TYPE, "string"),
+    "list_ranks": (lambda: Dataset.from_list([[1], [[2]]]), VALUE, "[1, 2]"),
+    "tensors_rank": (
+        lambda: Dataset.from_tensors(np.zeros((1,) * 9)),
+        VALUE,
+        "at most 8 dimensions; got 9",
+    ),
     "list_structures": (
         lambda: Dataset.from_list([(1, 2), (1, 2, 3)]),
         TYPE,
