@@ -47,7 +47,7 @@ def _ending_here(method: FunctionType) -> FunctionType:
     """`method`, whose errors do not show what it calls in this package."""
     cut = shorten
 
-    # A bare raise adds no frame, so that this one is not seen either.
+    # A bare raise adds no frame; from Python 3.11 on this one goes as well.
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return method(*args, **kwargs)
