@@ -23,6 +23,7 @@ import numpy as np
 from penstock import _dtypes
 from penstock._dtypes import DType
 from penstock._errors import DataLossError, InvalidArgumentError
+from penstock._location import refused
 
 MAGIC = 0x314B5350
 HEADER = struct.Struct("<IIQQQQ")
@@ -70,8 +71,9 @@ def gather(dtype: DType, rows: list[Array]) -> Column:
         return Column(dtype, flat)
     if any(row.ndim != len(shape) for row in rows):
         ranks = sorted({row.ndim for row in rows})
-        raise InvalidArgumentError(
-            f"elements must have one rank; got ranks {ranks}"
+        raise refused(
+            InvalidArgumentError,
+            f"elements must have one rank; got ranks {ranks}",
         )
     return Column(dtype, rows)
 
@@ -131,8 +133,9 @@ class Encoded:
             rank = len(shape)
             flat = values
         if rank > MAX_RANK:
-            raise InvalidArgumentError(
-                f"a tensor may have {MAX_RANK} dimensions; got {rank}"
+            raise refused(
+                InvalidArgumentError,
+                f"a tensor must have at most {MAX_RANK} dimensions; got {rank}",
             )
         starts_offset = dims_offset = 0
         if dtype == _dtypes.string:

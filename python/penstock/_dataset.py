@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock._actions import Actions
+from penstock._public import ClassOnly, publish
 from penstock._sources import Sources
 from penstock._transforms import Transforms
 
@@ -30,3 +31,9 @@ class Dataset(Sources, Transforms, Actions):
             "datasets are made by functions such as ps.Dataset.range and "
             "ps.Dataset.from_tensor_slices"
         )
+
+
+for _part in (Sources, Transforms, Actions):
+    publish(_part, "Dataset")
+Sources.zip = ClassOnly(Sources.zip)  # type: ignore[method-assign]
+del _part

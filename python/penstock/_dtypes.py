@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import reprlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,6 +186,9 @@ def to_array(value: Any, dtype: DType | None = None) -> npt.NDArray[Any]:
     return _plain_order(array)
 
 
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
 def _plain_order(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
@@ -198,7 +203,11 @@ def _as_array(value: Any) -> npt.NDArray[Any]:
         return scalar
     if isinstance(value, (list, tuple)) and _has_strings(value):
         return np.array(value, dtype=object)
-    return np.asarray(value)
+    array = np.asarray(value)
+    if array.dtype.kind in "SU" and isinstance(value, (list, tuple)):
+        # numpy made strings of the numbers before a string.
+        return np.array(value, dtype=object)
+    return array
 
 
 def _has_strings(value: Any) -> bool:
@@ -210,16 +219,41 @@ def _has_strings(value: Any) -> bool:
 def _string_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     out = np.empty(array.shape, object)
     flat = out.reshape(-1) if out.ndim else out.reshape(1)
-    for i, item in enumerate(array.reshape(-1).tolist()):
+    items = array.reshape(-1).tolist()
+    for i, item in enumerate(items):
         if isinstance(item, str):
             item = item.encode()
+        elif isinstance(item, (list, tuple, np.ndarray)):
+            raise ValueError("items have different shapes")
         elif not isinstance(item, bytes):
-            raise TypeError(
-                "an element's tensor must be numbers, bools or strings; got "
-                f"an item of type {type(item).__name__}"
-            )
+            raise TypeError(_wrong_items(items, array.shape))
         flat[i] = item
     return out
+
+
+def _wrong_items(items: list[Any], shape: tuple[int, ...]) -> str:
+    """What keeps items of several types from being one array."""
+
+    def find(is_it: Callable[[Any], bool]) -> str:
+        for i, item in enumerate(items):
+            if is_it(item):
+                index = [int(n) for n in np.unravel_index(i, shape)]
+                where = f" at index {index}" if index else ""
+                return f"{reprlib.repr(item)} ({type(item).__name__}){where}"
+        return ""
+
+    other = find(lambda item: not isinstance(item, (str, bytes, *_NUMBERS)))
+    number = find(lambda item: isinstance(item, _NUMBERS))
+    text = find(lambda item: isinstance(item, (str, bytes)))
+    expected = "a tensor must be all numbers, all bools or all strings; got "
+    if other:
+        return expected + other
+    if text:
+        return f"{expected}{number} and {text}"
+    return (
+        f"{expected}{number} among objects. Use an array of a dtype; integers "
+        "have at most 64 bits."
+    )
 
 
 def _to_dtype(value: Any, dtype: DType) -> npt.NDArray[Any]:

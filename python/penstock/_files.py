@@ -17,6 +17,7 @@ from penstock._pipeline import (
     integer,
 )
 from penstock._pipeline import value as value_of
+from penstock._public import publish
 
 
 class TextLineDataset(Dataset):
@@ -59,9 +60,13 @@ class TFRecordDataset(Dataset):
     """The records of TFRecord files; their checksums are checked.
 
     Example:
-        >>> ds = ps.Dataset.from_tensor_slices([]).take(0)
-        >>> ps.TFRecordDataset([]).element_spec
-        TensorSpec(shape=(), dtype=ps.string)
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "words.tfrecord"
+        >>> _ = file.write_bytes(bytes.fromhex(  # length, data, checksums
+        ...     "0500000000000000eab2043e"
+        ...     "68656c6c6f" "bb1f1c19"))
+        >>> list(ps.TFRecordDataset(file))
+        [b'hello']
 
     Args:
         filenames: As in `TextLineDataset`.
@@ -193,3 +198,8 @@ def _read(
             num_parallel_calls=num_parallel_reads,
         )
     into.__dict__.update(made.__dict__)
+
+
+for _kind in (TextLineDataset, TFRecordDataset, FixedLengthRecordDataset):
+    publish(_kind, _kind.__name__)
+del _kind

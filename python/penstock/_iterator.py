@@ -314,7 +314,7 @@ class Iterator(IteratorABC[Any]):
                 if self._has_ended:
                     raise StopIteration
                 if self._is_closed:
-                    raise FailedPreconditionError("the iterator is closed")
+                    raise _closed()
                 self._take_frame()
 
     def _take_frame(self) -> None:
@@ -490,7 +490,7 @@ class Iterator(IteratorABC[Any]):
             )
         with self._lock:
             if self._is_closed:
-                raise FailedPreconditionError("the iterator is closed")
+                raise _closed()
             before = self._connection
             self._connection = None
             try:
@@ -510,8 +510,10 @@ class Iterator(IteratorABC[Any]):
         """What the iterator has done so far, in all and by transformation."""
         with self._lock:
             if self._connection is None:
-                raise FailedPreconditionError(
-                    "statistics end with the iterator; it is closed"
+                raise refused(
+                    FailedPreconditionError,
+                    "statistics must be asked for before the iterator is "
+                    "closed; got one that is closed",
                 )
             try:
                 return _to_stats(self._connection.stats())
@@ -547,6 +549,14 @@ class Iterator(IteratorABC[Any]):
 
     def __repr__(self) -> str:
         return f"<Iterator over {self._dataset!r}>"
+
+
+def _closed() -> FailedPreconditionError:
+    return refused(
+        FailedPreconditionError,
+        "elements must be taken before the iterator is closed; got one that is "
+        "closed.\n  Make another with iter(dataset).",
+    )
 
 
 def _crc32(state: str, skip: int) -> int:

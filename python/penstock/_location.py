@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 Error = TypeVar("Error", bound=Exception)
@@ -12,10 +12,15 @@ Error = TypeVar("Error", bound=Exception)
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
+def is_ours(file: str) -> bool:
+    """Whether `file` is a source of this package."""
+    return file.startswith(_PACKAGE)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame outside of this package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is not None and frame.f_globals.get("__name__") == "threading":
         return None  # A thread of this package's own.
@@ -52,7 +57,7 @@ def user_line() -> str:
     frame = user_frame()
     if frame is None:
         return "an unknown line"
-    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return shown_line(frame.f_code.co_filename, frame.f_lineno)
 
 
 def refused(kind: type[Error], message: str) -> Error:
@@ -61,6 +66,20 @@ def refused(kind: type[Error], message: str) -> Error:
         return kind(message)
     place = f"\n  at {user_line()}"
     return kind(message.replace(place, "") + place)
+
+
+def users_part(trace: TracebackType | None) -> TracebackType | None:
+    """`trace` without the frames of this package."""
+    while trace is not None and is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    if trace is not None:
+        trace.tb_next = users_part(trace.tb_next)
+    return trace
+
+
+def shown_line(file: str, line: int) -> str:
+    """`file:line`, the file as people name it."""
+    return f"{_shown(file)}:{line}"
 
 
 def _shown(file: str) -> str:

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from penstock import _engine, _recording, _spec
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused, user_location
@@ -266,6 +268,15 @@ def _short(given: Any) -> str:
     return reprlib.repr(given)
 
 
+def whole(name: str, given: Any) -> Json:
+    """The Value message of a parameter that is an integer."""
+    if isinstance(given, (float, np.floating)):
+        raise refused(
+            InvalidTypeError, f"{name} must be an integer; got {given}"
+        )
+    return value(name, given)
+
+
 def count(name: str, given: Any, unset: tuple[Any, ...] = (None, -1)) -> Json:
     """The field `count` of a message, left out for tf.data's words for that."""
     if not isinstance(given, Symbol) and any(
@@ -273,7 +284,7 @@ def count(name: str, given: Any, unset: tuple[Any, ...] = (None, -1)) -> Json:
         for word in unset
     ):
         return {}
-    return {name: value(name, given)}
+    return {name: whole(name, given)}
 
 
 def integer(name: str, field: str, given: Any) -> Json:

@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
-import dis
 import enum
 import functools
 import inspect
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from penstock._bytecode import Load, RefusalError, loads
 from penstock._errors import UnsupportedFunctionError
+from penstock._location import refused, shown_line
 
 _PURE_BUILTINS = frozenset(
     {
@@ -88,18 +88,6 @@ _IMPURE_NUMPY = frozenset(
         "savez_compressed",
     }
 )
-_LOADS = frozenset(
-    {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
-)
-_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-# Between the load of a name and that of its attribute.
-_FILLERS = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"})
-_REFUSED = {
-    "STORE_GLOBAL": "it assigns to a global",
-    "DELETE_GLOBAL": "it deletes a global",
-    "STORE_ATTR": "it assigns to an attribute",
-    "DELETE_ATTR": "it deletes an attribute",
-}
 _FUNCTION_KINDS = (
     type,
     types.FunctionType,
@@ -122,12 +110,10 @@ class TooDeepError(Exception):
     """What a function reaches is nested deeper than anybody looks."""
 
 
-class _RefusalError(Exception):
-    def __init__(self, name: str, reason: str, where: str = "") -> None:
-        super().__init__(reason)
-        self.name = name
-        self.reason = reason
-        self.where = where  # file:line
+_RANDOM_ADVICE = (
+    "Use ps.random_uniform, ps.random_normal or ps.random_int, which draw anew "
+    "for each element."
+)
 
 
 def check(function: Any) -> Containers:
@@ -141,15 +127,14 @@ def check(function: Any) -> Containers:
     checker = _Checker()
     try:
         checker.check(function)
-    except _RefusalError as refusal:
+    except RefusalError as refusal:
         where = f" ({refusal.where})" if refusal.where else ""
         name = getattr(function, "__qualname__", repr(function))
-        raise UnsupportedFunctionError(
+        name = name.rpartition("<locals>.")[2]
+        raise refused(
+            UnsupportedFunctionError,
             f"function {name}{where} cannot be recorded as a native function: "
-            f"{refusal.name}: {refusal.reason}. Only functions that compute "
-            "with their arguments, constants and Penstock's or numpy's "
-            "functions can run in the engine in this version; pass what "
-            "changes as an element (from_generator, zip) instead."
+            f"{refusal.name}: {refusal.reason}.\n  {refusal.advice}",
         ) from None
     return checker.containers
 
@@ -158,10 +143,11 @@ def check_unchanged(function: Any, containers: Containers) -> None:
     """Raises if the recording of `function` changed what it had captured."""
     for name, container, before in containers:
         if _items(container) != before:
-            raise UnsupportedFunctionError(
+            raise refused(
+                UnsupportedFunctionError,
                 f"function {getattr(function, '__qualname__', function)!r} "
                 "cannot be recorded as a native function: it changes "
-                f"{name}. Return what it computes instead."
+                f"{name}. Return what it computes instead.",
             )
 
 
@@ -213,10 +199,10 @@ class _Checker:
     def check(self, function: Any) -> None:
         code = getattr(unwrap(function), "__code__", None)
         if code is not None and _is_generator(code):
-            raise _RefusalError(
+            raise RefusalError(
                 "the function",
                 "generators and coroutines are no functions of an element",
-                f"{code.co_filename}:{code.co_firstlineno}",
+                shown_line(code.co_filename, code.co_firstlineno),
             )
         self._value("the function", function)
 
@@ -232,6 +218,12 @@ class _Checker:
         self._depth -= 1
 
     def _look_into(self, name: str, value: Any) -> None:
+        if _is_random(value):
+            raise RefusalError(
+                name,
+                "it would draw once, for all elements alike",
+                advice=_RANDOM_ADVICE,
+            )
         if isinstance(value, (list, dict, set)):
             self.containers.append((name, value, _items(value)))
         if _is_constant(value) or _is_ours(value):
@@ -257,7 +249,7 @@ class _Checker:
             self._value(f"the arguments of {name}", value.keywords)
         elif isinstance(value, types.ModuleType):
             if not _is_pure_module(value):
-                raise _RefusalError(
+                raise RefusalError(
                     name,
                     f"module {value.__name__} may give something else at each "
                     "call",
@@ -273,10 +265,9 @@ class _Checker:
         elif (call := _call_method(value)) is not None:
             self._function(name, call, value)
         else:
-            raise _RefusalError(
+            raise RefusalError(
                 name,
-                f"a {type(value).__module__}.{type(value).__qualname__} may "
-                "change between calls",
+                f"{_article(value)} may change between calls",
             )
 
     def _builtin(self, name: str, value: Any) -> None:
@@ -287,7 +278,7 @@ class _Checker:
                 return
         if _is_numpy(value) and _is_pure_numpy(value):
             return
-        raise _RefusalError(
+        raise RefusalError(
             name,
             f"{getattr(value, '__name__', value)!r} is not known to give the "
             "same for the same arguments",
@@ -308,7 +299,7 @@ class _Checker:
             if hook is not None:
                 self._value(f"{name}.__post_init__", hook)
             return
-        raise _RefusalError(
+        raise RefusalError(
             name,
             f"class {value.__qualname__} is neither a named tuple nor a "
             "dataclass",
@@ -346,11 +337,11 @@ class _Checker:
     ) -> None:
         if "from_generator" in code.co_names:
             self._serves_generators = True
-        for load in _loads(code, set(closure)):
+        for load in loads(code, set(closure)):
             value = self._resolve(load, namespace, closure, known)
             try:
                 self._chain(load, value)
-            except _RefusalError as refusal:
+            except RefusalError as refusal:
                 refusal.where = refusal.where or load.where
                 raise
         for constant in code.co_consts:
@@ -367,7 +358,7 @@ class _Checker:
 
     def _resolve(
         self,
-        load: _Load,
+        load: Load,
         namespace: dict[str, Any],
         closure: dict[str, Any],
         known: dict[str, Any],
@@ -387,7 +378,7 @@ class _Checker:
         # A name that does not exist is the recording's error to raise.
         return getattr(builtins, load.name, _UNKNOWN)
 
-    def _chain(self, load: _Load, value: Any) -> None:
+    def _chain(self, load: Load, value: Any) -> None:
         """Checks what `a.b.c` comes to, going on as long as it is known."""
         if value is _UNKNOWN:
             return
@@ -408,9 +399,11 @@ class _Checker:
             else:
                 inner = _attribute(value, attribute)
                 if inner is _UNKNOWN:
-                    raise _RefusalError(
+                    self._value(name, value)
+                    raise RefusalError(
                         f"{name}.{attribute}",
-                        "it is computed, or does not exist",
+                        f"{_article(value)}'s attributes may be computed "
+                        "anew at each call",
                     )
             value = inner
             name = f"{name}.{attribute}"
@@ -428,6 +421,27 @@ def _is_generator(code: types.CodeType) -> bool:
             | inspect.CO_ASYNC_GENERATOR
         )
     )
+
+
+def _article(value: Any) -> str:
+    kind = type(value)
+    return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def _is_random(value: Any) -> bool:
+    """Whether `value` is made to give something else at each call."""
+    module = _module_of(value)
+    return module in ("random", "secrets") or module.startswith("numpy.random")
+
+
+def _module_of(value: Any) -> str:
+    """The name of the module that `value`, or else its class, is of."""
+    module = (
+        value.__name__
+        if isinstance(value, types.ModuleType)
+        else getattr(value, "__module__", None)
+    )
+    return module if isinstance(module, str) else type(value).__module__
 
 
 def _may_be_read(module: types.ModuleType, inner: Any) -> bool:
@@ -490,14 +504,7 @@ def _is_ours(value: Any) -> bool:
 
     if isinstance(value, (Pipeline, Symbol)):
         return True
-    module = (
-        value.__name__
-        if isinstance(value, types.ModuleType)
-        else getattr(value, "__module__", None)
-    )
-    if not isinstance(module, str):
-        module = type(value).__module__
-    return module.partition(".")[0] == "penstock"
+    return _module_of(value).partition(".")[0] == "penstock"
 
 
 def _is_numpy(value: Any) -> bool:
@@ -521,75 +528,8 @@ def _is_pure_module(module: types.ModuleType) -> bool:
     return name in _PURE_MODULES or _is_ours(module)
 
 
-def _imported(load: _Load, namespace: dict[str, Any]) -> Any:
+def _imported(load: Load, namespace: dict[str, Any]) -> Any:
     module = sys.modules.get(load.name)
     if module is None:
-        raise _RefusalError(load.name, "it is imported while the function runs")
+        raise RefusalError(load.name, "it is imported while the function runs")
     return module
-
-
-@dataclasses.dataclass
-class _Load:
-    kind: str  # "global", "cell", "local" or "import"
-    name: str
-    attributes: list[str]
-    where: str  # file:line
-
-
-def _loads(code: types.CodeType, captured: set[str]) -> Iterator[_Load]:
-    """The names that `code` loads, each with the attributes taken of it."""
-    instructions = [
-        i for i in dis.get_instructions(code) if i.opname not in _FILLERS
-    ]
-    line = code.co_firstlineno
-    imports: dict[str, str] = {}
-    for at, instruction in enumerate(instructions):
-        opname = instruction.opname
-        line = _line(instruction) or line
-        where = f"{code.co_filename}:{line}"
-        if opname in _REFUSED:
-            raise _RefusalError(
-                str(instruction.argval), _REFUSED[opname], where
-            )
-        if opname == "STORE_DEREF" and instruction.argval in captured:
-            raise _RefusalError(
-                str(instruction.argval),
-                "it assigns to a variable of the function around it",
-                where,
-            )
-        attributes = []
-        for following in instructions[at + 1 :]:
-            if following.opname not in _ATTRIBUTES:
-                break
-            attributes.append(str(following.argval))
-        name = instruction.argval
-        if opname in _LOADS:
-            kind = "cell" if "DEREF" in opname else "global"
-            yield _Load(kind, name, attributes, where)
-        elif opname == "IMPORT_NAME":
-            # `from m import a, b` takes names one by one; `import m` is kept
-            # in a variable, whose attributes are then those of the module.
-            names = [
-                str(i.argval)
-                for i in instructions[at + 1 :]
-                if i.opname == "IMPORT_FROM"
-            ]
-            for imported in names:
-                yield _Load("import", name, [imported], where)
-            following = instructions[at + 1]
-            if following.opname == "STORE_FAST":
-                imports[following.argval] = name
-        elif opname.startswith("LOAD_FAST"):
-            last = name[-1] if isinstance(name, tuple) else name
-            if last in imports:
-                yield _Load("import", imports[last], attributes, where)
-            else:
-                yield _Load("local", last, attributes, where)
-
-
-def _line(instruction: dis.Instruction) -> int | None:
-    positions = getattr(instruction, "positions", None)
-    if positions is not None:
-        found: int | None = positions.lineno
-        return found
-    return instruction.starts_line

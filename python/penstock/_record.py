@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,20 @@ from penstock._errors import (
     PenstockError,
     UnsupportedFunctionError,
 )
-from penstock._location import location_of, refused
+from penstock._location import (
+    location_of,
+    refused,
+    shown_line,
+    users_part,
+)
 from penstock._recording import Recording
-from penstock._symbol import Symbol, call, call_parts, step_of
+from penstock._symbol import (
+    NoAttributeError,
+    Symbol,
+    call,
+    call_parts,
+    step_of,
+)
 
 if TYPE_CHECKING:
     from penstock._pipeline import Pipeline
@@ -58,12 +70,36 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
     recording = Recording(leaves, _recording.current())
     symbols = iter([Symbol(recording, i) for i in range(len(leaves))])
     arguments = tuple(_spec.pack(e, symbols) for e in elements)
+    of_what = (
+        "the state and the element" if len(elements) > 1 else "the element"
+    )
     if len(arguments) == 1 and _spec.is_plain_tuple(arguments[0]):
         arguments = arguments[0]
+        of_what = "a tuple's components are passed as separate arguments"
+    _check_arity(function, arguments, of_what)
     with _recording.activate(recording):
         result = _call(function, arguments)
         _purity.check_unchanged(function, containers)
         return _finish(recording, function, result)
+
+
+def _check_arity(
+    function: Callable[..., Any], arguments: tuple[Any, ...], of_what: str
+) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # It does not say; the call will.
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        number = len(arguments)
+        raise refused(
+            UnsupportedFunctionError,
+            f"function {name_of(function)} must take {number} "
+            f"argument{'' if number == 1 else 's'} ({of_what}); got one "
+            f"of {signature}",
+        ) from None
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -71,14 +107,38 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return function(*arguments)
     except PenstockError:
         raise
+    except NoAttributeError as error:
+        raise refused(UnsupportedFunctionError, str(error)) from None
     except Exception as error:
-        name = name_of(function)
+        trace = error.__traceback__ = users_part(error.__traceback__)
+        where = ""
+        if trace is not None:
+            file = trace.tb_frame.f_code.co_filename
+            where = f" at {shown_line(file, trace.tb_lineno)}"
         raise refused(
             UnsupportedFunctionError,
-            f"function {name} cannot be recorded as a native function: it "
-            f"raises {type(error).__name__} when called with symbolic values: "
-            f"{error}",
+            f"function {name_of(function)} cannot be recorded as a native "
+            f"function: called with symbolic values it raises "
+            f"{type(error).__name__}{where}: {error}"
+            + _about_keys(error, arguments),
         ) from error
+
+
+def _about_keys(error: Exception, arguments: tuple[Any, ...]) -> str:
+    """What to add of a KeyError: the keys that there are."""
+    dicts = [x for x in arguments if isinstance(x, Mapping)]
+    if not isinstance(error, KeyError) or not dicts:
+        return ""
+    return f".\n  The element's keys are {', '.join(map(_keys, dicts))}."
+
+
+def _keys(given: Mapping[str, Any]) -> str:
+    """The keys of a dict, and those of dicts inside it."""
+    inner = [
+        f"{key!r}: {_keys(part)}" if isinstance(part, Mapping) else repr(key)
+        for key, part in given.items()
+    ]
+    return f"{{{', '.join(inner)}}}"
 
 
 def _finish(

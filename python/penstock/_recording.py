@@ -20,7 +20,7 @@ import numpy as np
 from penstock import _captures, _chunk, _dtypes, _engine
 from penstock._dtypes import DType
 from penstock._errors import InvalidArgumentError
-from penstock._location import user_location
+from penstock._location import refused, user_location
 from penstock._spec import TensorSpec
 
 Json = dict[str, Any]
@@ -92,9 +92,10 @@ class Recording:
         key = (id(recording), step)
         if key not in self._lifted:
             if self.parent is None:
-                raise InvalidArgumentError(
-                    "a symbolic value is used outside of the function that it "
-                    "belongs to; return it from that function instead"
+                raise refused(
+                    InvalidArgumentError,
+                    "a symbolic value cannot be used outside of the function "
+                    "that it belongs to; return it from that function instead",
                 )
             outer = self.parent.lift(recording, step)
             number = self.parent.bind(outer)

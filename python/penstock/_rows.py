@@ -17,7 +17,7 @@ Rows = tuple[Json, tuple[_engine.Capture, ...]]
 
 def one_row(structure: Any) -> Rows:
     """The whole structure as one element."""
-    arrays = [_to_array(leaf) for leaf in _spec.flatten(structure)]
+    arrays = _to_arrays(_spec.flatten(structure))
     columns = [Column(_dtype(array), array[None]) for array in arrays]
     return _message(
         columns, 1, _spec.pack(structure, map(_spec.spec_of, arrays))
@@ -26,7 +26,7 @@ def one_row(structure: Any) -> Rows:
 
 def slices(structure: Any) -> Rows:
     """The structure cut along the first dimension of its arrays."""
-    arrays = [_to_array(leaf) for leaf in _spec.flatten(structure)]
+    arrays = _to_arrays(_spec.flatten(structure))
     if not arrays:
         raise refused(
             InvalidArgumentError,
@@ -67,7 +67,7 @@ def each(elements: Sequence[Any]) -> Rows:
     rows = []
     for element in elements:
         leaves = _spec.flatten_like(first, element)
-        rows.append([_to_array(leaf) for leaf in leaves])
+        rows.append(_to_arrays(leaves, "Pad the lists inside an element."))
     columns = []
     specs = []
     for i, column in enumerate(zip(*rows, strict=True)):
@@ -104,14 +104,22 @@ def _message(columns: list[Column], rows: int, spec: Any) -> Rows:
     return message, (capture,)
 
 
-def _to_array(value: Any) -> Array:
+def _to_arrays(
+    leaves: list[Any],
+    for_uneven: str = "Use ps.Dataset.from_list: its elements may differ.",
+) -> list[Array]:
+    """An array of each leaf; `for_uneven` says what to do with ragged lists."""
     try:
-        return _dtypes.to_array(value)
-    except (TypeError, ValueError) as error:
+        return [_dtypes.to_array(leaf) for leaf in leaves]
+    except InvalidTypeError:
+        raise  # It says where.
+    except TypeError as error:
+        raise refused(InvalidTypeError, str(error)) from None
+    except ValueError:
         raise refused(
             InvalidTypeError,
-            f"expected arrays, numbers or strings; got {type(value).__name__}: "
-            f"{error}",
+            "a list must be an array, its items of one shape; got items of "
+            f"different shapes.\n  {for_uneven}",
         ) from None
 
 

@@ -264,8 +264,9 @@ class Sources(Pipeline):
             if not isinstance(source, Pipeline):
                 raise refused(
                     InvalidTypeError,
-                    "zip takes datasets in tuples and dicts; got a "
-                    f"{type(source).__name__}",
+                    "zip takes datasets, or a tuple or dict of them; got "
+                    f"{type(source).__name__}.\n"
+                    "  Use ps.Dataset.zip(a, b) or ps.Dataset.zip((a, b)).",
                 )
         return append(
             "zip",

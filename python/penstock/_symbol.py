@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from penstock import _chunk, _engine, _recording
-from penstock._dtypes import DType
+from penstock._bytecode import names_on_line
+from penstock._dtypes import DType, string
 from penstock._errors import UnsupportedFunctionError
-from penstock._location import user_line
+from penstock._location import user_frame, user_line
 from penstock._recording import Recording
 from penstock._spec import TensorSpec
 
@@ -19,17 +21,27 @@ _NUMPY_NAMES = {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
+    "around": "round",
     "astype": "cast",
     "bitwise_invert": "invert",
     "bitwise_not": "invert",
     "concatenate": "concat",
     "divide": "true_divide",
     "fabs": "abs",
-    "fmod": "mod",
     "permute_dims": "transpose",
     "pow": "power",
     "remainder": "mod",
     "rint": "round",
+}
+# The same of `math`'s names.
+_MATH_NAMES = {"atan": "arctan", "fabs": "abs", "pow": "power"}
+# Functions of numpy that are short in native ones.
+_WRITTEN = {
+    "np.dot": "ps.sum(a * b)",
+    "np.fmod": "x - y * ps.trunc(x / y)",
+    "np.linalg.norm": "ps.sqrt(ps.sum(x * x))",
+    "np.std": "ps.sqrt(ps.mean(ps.square(x - ps.mean(x))))",
+    "np.var": "ps.mean(ps.square(x - ps.mean(x)))",
 }
 
 
@@ -128,10 +140,21 @@ def _evaluate_parts(
     return [column[0] for column in columns]
 
 
-def _unsupported(what: str, instead: str) -> NoReturn:
+class NoAttributeError(AttributeError):
+    """A symbolic value has no such attribute; `hasattr` may ask for it."""
+
+
+_IN_PYTHON = "compute it in Python, with ps.Dataset.from_generator"
+_NO_TEXT = (
+    "There are no functions of strings in this version; "
+    "use plain Python in ps.Dataset.from_generator."
+)
+_NOT_KNOWN = "the value is known only when there is an element"
+
+
+def _unsupported(what: str, instead: str, why: str = _NOT_KNOWN) -> NoReturn:
     raise UnsupportedFunctionError(
-        f"{what} at {user_line()} cannot be recorded: the value is known only "
-        f"when there is an element. {instead}"
+        f"{what} at {user_line()} cannot be recorded: {why}. {instead}"
     )
 
 
@@ -226,13 +249,22 @@ class Symbol:
         return f"Symbol(shape={spec.shape}, dtype={spec.dtype})"
 
     def __len__(self) -> int:
-        shape = self._spec().shape
-        if not shape or shape[0] is None:
-            _unsupported("len()", "Use ps.shape(x)[0].")
-        return shape[0]
+        return self._length("len()")
 
     def __iter__(self) -> Iterator[Symbol]:
-        return iter([self[i] for i in range(len(self))])
+        size = self._length("iteration")
+        return iter([self[i] for i in range(size)])
+
+    def _length(self, what: str) -> int:
+        spec = self._spec()
+        if spec.shape == () and spec.dtype == string:
+            _unsupported(f"{what} of a string", _NO_TEXT)
+        if spec.shape == ():
+            why = "it is a scalar, which has no length"
+            _unsupported(what, "Use the value itself.", why)
+        if spec.shape is None or spec.shape[0] is None:
+            _unsupported(what, "Use ps.shape(x)[0], or ps functions of x.")
+        return spec.shape[0]
 
     # ---- Arithmetic.
 
@@ -285,6 +317,11 @@ class Symbol:
         return call("not_equal", (self, other))
 
     def __round__(self, digits: int | None = None) -> Symbol:
+        if digits:
+            why = "numbers are rounded to whole ones in this version"
+            _unsupported(
+                "round() to digits", "Use ps.round(x * 100) / 100.", why
+            )
         result: Symbol = call("round", (self,))
         return result
 
@@ -345,17 +382,22 @@ class Symbol:
             _unsupported(
                 f"np.{ufunc.__name__}.{method}", "Use a Penstock function."
             )
-        return _native(ufunc.__name__, "np.")(*inputs)
+        return _native(ufunc.__name__)(*inputs)
 
     def __array_function__(
         self, func: Any, types: Any, args: Any, kwargs: Any
     ) -> Any:
-        return _native(func.__name__, "np.")(*args, **kwargs)
+        prefix = func.__module__.replace("numpy", "np", 1) + "."
+        return _native(func.__name__, prefix)(*args, **kwargs)
 
     # ---- What only a value could answer.
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        _unsupported("a conversion to a numpy array", "Use Penstock functions.")
+        _unsupported(
+            "a conversion to a numpy array",
+            "Use ps.stack([a, b]) for an array of several values; a value "
+            "alone is used as it is.",
+        )
 
     def __bool__(self) -> NoReturn:
         _unsupported(
@@ -364,10 +406,23 @@ class Symbol:
         )
 
     def __int__(self) -> NoReturn:
-        _unsupported("int()", "Use ps.cast.")
+        self._refuse_number("int()", "ps.cast(x, ps.int64)")
 
     def __float__(self) -> NoReturn:
-        _unsupported("float()", "Use ps.cast.")
+        for name in _math_on_line():
+            native = _MATH_NAMES.get(name, name)
+            if not _is_native(native):
+                _unsupported(
+                    f"math.{name}",
+                    f"Write it with the functions in ps, or {_IN_PYTHON}.",
+                )
+            _unsupported(f"math.{name}", f"Use ps.{native}.")
+        self._refuse_number("float()", "ps.cast(x, ps.float64)")
+
+    def _refuse_number(self, what: str, cast: str) -> NoReturn:
+        if self.dtype == string:
+            _unsupported(f"{what} of a string", _NO_TEXT)
+        _unsupported(what, f"Use {cast}.")
 
     def __index__(self) -> NoReturn:
         _unsupported("the use as a Python integer", "Use Penstock functions.")
@@ -378,10 +433,10 @@ class Symbol:
         _unsupported("a look-up in a dict or set", "Use ps.take of an array.")
 
     def __str__(self) -> NoReturn:
-        _unsupported("a conversion to text", "Use Penstock functions.")
+        _unsupported("a conversion to text", _NO_TEXT)
 
     def __format__(self, spec: str) -> NoReturn:
-        _unsupported("a conversion to text", "Use Penstock functions.")
+        _unsupported("a conversion to text", _NO_TEXT)
 
     def __contains__(self, item: Any) -> NoReturn:
         _unsupported("in", "Use ps.any(x == item).")
@@ -392,21 +447,53 @@ class Symbol:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(
-            f"values of a recorded function have no attribute {name!r} "
-            f"(at {user_line()})"
+        spec = self._spec()
+        what = "strings" if spec.dtype == string else f"values such as {spec!r}"
+        instead = (
+            _NO_TEXT
+            if spec.dtype == string
+            else f"Use the functions in ps (help(ps)), or {_IN_PYTHON}."
+        )
+        raise NoAttributeError(
+            f".{name} at {user_line()} cannot be recorded: in a recorded "
+            f"function {what} have no attribute {name!r}. {instead}"
         )
 
 
-def _native(name: str, prefix: str = "") -> Callable[..., Any]:
+def _is_native(name: str) -> bool:
+    from penstock import _functions
+
+    return name in _functions.__all__
+
+
+def _native(name: str, prefix: str = "np.") -> Callable[..., Any]:
     """The wrapper of the native function that has numpy's `name`."""
     from penstock import _functions
 
     known = _NUMPY_NAMES.get(name, name)
-    if known not in _functions.__all__:
-        raise UnsupportedFunctionError(
-            f"{prefix}{name} at {user_line()} cannot be recorded: there is no "
-            "native function of that name"
+    if prefix != "np." or not _is_native(known):
+        full = f"{prefix}{name}"
+        written = _WRITTEN.get(full, "the functions in ps")
+        _unsupported(
+            full,
+            f"Write it with {written}, or {_IN_PYTHON}.",
+            "there is no native function of that name",
         )
     found: Callable[..., Any] = getattr(_functions, known)
     return found
+
+
+def _math_on_line() -> list[str]:
+    """The functions of `math` that the user's line names."""
+    frame = user_frame()
+    if frame is None:
+        return []
+    known = {**frame.f_globals, **frame.f_locals}
+    names = names_on_line(frame)
+    is_module_named = any(known.get(name) is math for name in names)
+    return [
+        name
+        for name in names
+        if callable(found := getattr(math, name, None))
+        and (is_module_named or known.get(name) is found)
+    ]

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _dtypes, _recording, _rows, _spec
-from penstock._errors import InvalidTypeError, UnimplementedError
+from penstock._errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnimplementedError,
+)
 from penstock._location import refused
 from penstock._options import Options
 from penstock._pipeline import (
@@ -19,7 +23,7 @@ from penstock._pipeline import (
     flag,
     index,
     integer,
-    value,
+    whole,
 )
 from penstock._pipeline import seed as seed_field
 from penstock._record import record
@@ -203,7 +207,7 @@ class Transforms(Pipeline):
             >>> [int(x) for x in ps.Dataset.range(2).repeat(2)]
             [0, 1, 0, 1]
         """
-        return append("repeat", _count(count), [self])
+        return append("repeat", _count(count, "repeat for ever"), [self])
 
     def take(self, count: Any, name: Any = None) -> Dataset:
         """The first `count` elements; all of them if -1.
@@ -212,7 +216,7 @@ class Transforms(Pipeline):
             >>> [int(x) for x in ps.Dataset.range(9).take(2)]
             [0, 1]
         """
-        return append("take", _count(count), [self])
+        return append("take", _count(count, "take all"), [self])
 
     def skip(self, count: Any, name: Any = None) -> Dataset:
         """All but the first `count` elements; none of them if -1.
@@ -221,7 +225,7 @@ class Transforms(Pipeline):
             >>> [int(x) for x in ps.Dataset.range(4).skip(2)]
             [2, 3]
         """
-        return append("skip", _count(count), [self])
+        return append("skip", _count(count, "skip all"), [self])
 
     def shard(self, num_shards: Any, index: Any, name: Any = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on.
@@ -233,8 +237,8 @@ class Transforms(Pipeline):
         return append(
             "shard",
             {
-                "num_shards": value("num_shards", num_shards),
-                "index": value("index", index),
+                "num_shards": whole("num_shards", num_shards),
+                "index": whole("index", index),
             },
             [self],
         )
@@ -247,7 +251,7 @@ class Transforms(Pipeline):
             >>> list(ds)
             [(np.int64(0), b'a'), (np.int64(1), b'b')]
         """
-        return append("enumerate", {"start": value("start", start)}, [self])
+        return append("enumerate", {"start": whole("start", start)}, [self])
 
     def shuffle(
         self,
@@ -326,7 +330,7 @@ class Transforms(Pipeline):
         return append(
             "batch",
             {
-                "size": value("batch_size", batch_size),
+                "size": whole("batch_size", batch_size),
                 "drop_remainder": bool(drop_remainder),
                 **_parallelism(num_parallel_calls),
                 **flag("deterministic", deterministic),
@@ -362,7 +366,7 @@ class Transforms(Pipeline):
         return append(
             "padded_batch",
             {
-                "size": value("batch_size", batch_size),
+                "size": whole("batch_size", batch_size),
                 "shapes": _padded_shapes(self.element_spec, padded_shapes),
                 "padding": _padding(self.element_spec, padding_values),
                 "drop_remainder": bool(drop_remainder),
@@ -487,7 +491,12 @@ def _at_least_one(name: str, given: Any) -> dict[str, Any]:
     return {name: field[name] or -1} if field else {}
 
 
-def _count(given: Any) -> dict[str, Any]:
+def _count(given: Any, if_minus_one: str) -> dict[str, Any]:
+    if isinstance(given, (int, np.integer)) and given < -1:
+        raise refused(
+            InvalidArgumentError,
+            f"count must be at least 0, or -1 to {if_minus_one}; got {given}",
+        )
     return count("count", given)
 
 

@@ -1,20 +1,25 @@
-"""`python -m penstock.run FILE:NAME`: drains a pipeline and shows its rate."""
+"""`penstock run FILE:NAME`: drains a pipeline and shows its rate."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import importlib.util
+import inspect
 import json
 import os
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TextIO
 
 from penstock._dataset import Dataset
 from penstock._errors import PenstockError
-from penstock._iterator import Iterator, IteratorStats
+from penstock._iterator import IteratorStats, NodeStats
+from penstock._location import is_ours
 
 _HELP = """\
 Runs the pipeline as fast as it goes, throws its elements away and shows how
@@ -22,12 +27,13 @@ fast that was and which transformations took the time.
 
 NAME is a Dataset in FILE, or a function without arguments that makes one.
 
-example:
-  python -m penstock.run train.py:dataset --seconds 10
+examples:
+  penstock run train.py:dataset --seconds 10
+  penstock run train.py:make_dataset --epochs 3 --json
 
 exit codes:
   0    the pipeline was run (to its end, or for as long as was asked)
-  1    the pipeline failed; the error is shown
+  1    FILE or the pipeline failed; the error is shown
   2    the arguments are wrong, or FILE has no such dataset
   130  interrupted by Ctrl-C; what was measured so far is shown
 """
@@ -36,6 +42,8 @@ _BAR_SECONDS = 0.1
 _LINE_SECONDS = 1.0
 _BAR_WIDTH = 24
 _SHARE_WIDTH = 12
+# The part of the wall time from which on a thread is what others wait for.
+_MUCH = 0.5
 
 
 class _UsageError(Exception):
@@ -44,11 +52,13 @@ class _UsageError(Exception):
 
 @dataclasses.dataclass
 class Result:
-    """What a run came to."""
+    """What a run came to; all of it is of all epochs together."""
 
     elements: int = 0
     seconds: float = 0.0
     first_seconds: float | None = None
+    # Of the processor, in the thread that takes the elements.
+    reader_seconds: float = 0.0
     epochs: int = 0
     stats: IteratorStats | None = None
     is_interrupted: bool = False
@@ -62,7 +72,7 @@ class _Progress:
         self._total = total
         self._seconds = seconds
         self._is_terminal = out.isatty()
-        self._next = 0.0
+        self._next = 0.0 if self._is_terminal else _LINE_SECONDS
 
     def show(self, elements: int, elapsed: float) -> None:
         if elapsed < self._next:
@@ -70,10 +80,9 @@ class _Progress:
         step = _BAR_SECONDS if self._is_terminal else _LINE_SECONDS
         self._next = elapsed + step
         rate = elements / elapsed if elapsed else 0.0
-        text = f"{elements:,} elements  {elapsed:.1f} s  {_si(rate)}/s"
+        text = f"{_elements(elements)}  {elapsed:.1f} s  {_si(rate)}/s"
         if not self._is_terminal:
-            if elapsed:
-                print(text, file=self._out, flush=True)
+            print(text, file=self._out, flush=True)
             return
         done = self._share(elements, elapsed)
         if done is not None:
@@ -101,8 +110,10 @@ def main(arguments: list[str] | None = None) -> int:
     except _UsageError as error:
         print(f"penstock run: {error}", file=sys.stderr)
         return 2
-    seconds = options.seconds if options.seconds else float("inf")
-    epochs = options.epochs or 1
+    except Exception as error:
+        _show_failure(options.pipeline, error)
+        return 1
+    seconds, epochs = options.seconds, options.epochs
     total = dataset.cardinality()
     progress = _Progress(
         sys.stderr, total * epochs if total >= 0 else None, seconds
@@ -129,17 +140,53 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_HELP.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("pipeline", metavar="FILE:NAME")
     parser.add_argument(
-        "--seconds", type=float, help="stop after this long (default: the end)"
+        "pipeline",
+        metavar="FILE:NAME",
+        help="a Python file, and a dataset in it",
     )
     parser.add_argument(
-        "--epochs", type=int, help="iterate this often (default: 1)"
+        "--seconds",
+        metavar="N",
+        type=_seconds,
+        default=float("inf"),
+        help="stop after this long (default: at the end)",
     )
     parser.add_argument(
-        "--json", action="store_true", help="print one JSON object"
+        "--epochs",
+        metavar="N",
+        type=_epochs,
+        default=1,
+        help="iterate this often, and show all of it together (default: 1)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object instead of the table",
     )
     return parser
+
+
+def _seconds(text: str) -> float:
+    return _more_than_zero(float, "a number of seconds", text)
+
+
+def _epochs(text: str) -> int:
+    return int(_more_than_zero(int, "a whole number", text))
+
+
+def _more_than_zero(
+    kind: Callable[[str], float], what: str, text: str
+) -> float:
+    try:
+        number = kind(text)
+    except ValueError:
+        number = 0
+    if not number > 0:
+        raise argparse.ArgumentTypeError(
+            f"must be {what}, more than 0; got {text!r}"
+        )
+    return number
 
 
 def load(target: str) -> Dataset:
@@ -158,17 +205,54 @@ def load(target: str) -> Dataset:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    found: Any = getattr(module, name, None)
-    if callable(found) and not isinstance(found, Dataset):
-        found = found()
+    if not hasattr(module, name):
+        raise _UsageError(
+            f"there is no such name as {name!r} in {file} "
+            f"({_datasets_in(module)})"
+        )
+    found = getattr(module, name)
+    if callable(found):
+        found = _made_by(found, f"{name!r} in {file}")
     if not isinstance(found, Dataset):
-        names = [k for k, v in vars(module).items() if isinstance(v, Dataset)]
-        known = ", ".join(names) or "none"
         raise _UsageError(
             f"{name!r} in {file} must be a Dataset or a function that makes "
-            f"one; got {found!r} (datasets there: {known})"
+            f"one; got {found!r} ({_datasets_in(module)})"
         )
     return found
+
+
+def _datasets_in(module: ModuleType) -> str:
+    names = [k for k, v in vars(module).items() if isinstance(v, Dataset)]
+    return f"datasets there: {', '.join(names) or 'none'}"
+
+
+def _made_by(function: Callable[..., Any], shown: str) -> Any:
+    try:
+        signature = inspect.signature(function)
+        signature.bind()
+    except TypeError:
+        raise _UsageError(
+            f"{shown} must be a function without arguments; got one of "
+            f"{signature}. Give them defaults, or add a function that calls "
+            "it with what it needs."
+        ) from None
+    except ValueError:
+        pass  # It does not say; the call will.
+    return function()
+
+
+def _show_failure(target: str, error: Exception) -> None:
+    """The user's own part of the traceback, then the error."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not is_ours(frame.filename) and "importlib" not in frame.filename
+    ]
+    print(f"penstock run: {target} failed:", file=sys.stderr)
+    for line in traceback.format_list(frames):
+        print(line, end="", file=sys.stderr)
+    for line in traceback.format_exception_only(type(error), error):
+        print(line, end="", file=sys.stderr)
 
 
 def _drain(
@@ -178,34 +262,76 @@ def _drain(
     progress: _Progress,
     result: Result,
 ) -> None:
-    start = time.monotonic()
-    iterator: Iterator | None = None
+    start, reader_start = time.monotonic(), time.thread_time()
     try:
-        for _ in range(epochs):
-            iterator = iter(dataset)
-            for _element in iterator:
-                result.elements += 1
-                elapsed = time.monotonic() - start
-                if result.first_seconds is None:
-                    result.first_seconds = elapsed
-                progress.show(result.elements, elapsed)
-                if elapsed > seconds:
-                    return
+        while result.epochs < epochs:
+            if not _drain_epoch(dataset, start, seconds, progress, result):
+                return
             result.epochs += 1
     except KeyboardInterrupt:
         result.is_interrupted = True
     finally:
         result.seconds = time.monotonic() - start
-        if iterator is not None:
-            result.stats = iterator.stats()
-            iterator.close()
+        result.reader_seconds = time.thread_time() - reader_start
+
+
+def _drain_epoch(
+    dataset: Dataset,
+    start: float,
+    seconds: float,
+    progress: _Progress,
+    result: Result,
+) -> bool:
+    """Adds one pass to `result`; whether it came to its end in time."""
+    iterator = iter(dataset)
+    try:
+        for _element in iterator:
+            result.elements += 1
+            elapsed = time.monotonic() - start
+            if result.first_seconds is None:
+                result.first_seconds = elapsed
+            progress.show(result.elements, elapsed)
+            if elapsed > seconds:
+                return False
+        return True
+    finally:
+        result.stats = _sum(result.stats, iterator.stats())
+        iterator.close()
+
+
+def _sum(a: IteratorStats | None, b: IteratorStats) -> IteratorStats:
+    """What two iterators of one pipeline did together."""
+    if a is None:
+        return b
+    pairs = zip(a.nodes, b.nodes, strict=True)
+    return IteratorStats(
+        nodes=tuple(_sum_of_nodes(*pair) for pair in pairs),
+        wall_ns=a.wall_ns + b.wall_ns,
+        cpu_ns=a.cpu_ns + b.cpu_ns,
+        rows=a.rows + b.rows,
+        bytes=a.bytes + b.bytes,
+        io_bytes=a.io_bytes + b.io_bytes,
+    )
+
+
+def _sum_of_nodes(a: NodeStats, b: NodeStats) -> NodeStats:
+    return dataclasses.replace(
+        a,
+        rows=a.rows + b.rows,
+        chunks=a.chunks + b.chunks,
+        bytes=a.bytes + b.bytes,
+        errors=a.errors + b.errors,
+        self_ns=a.self_ns + b.self_ns,
+        blocked=a.blocked + b.blocked,
+    )
 
 
 def report(result: Result, has_colour: bool = False) -> str:
-    """The table that is shown at the end."""
+    """What is shown at the end: rates, the table, and what it means."""
     rate = result.elements / result.seconds if result.seconds else 0.0
+    epochs = f" of {result.epochs} epochs" if result.epochs > 1 else ""
     lines = [
-        f"{result.elements:,} elements in {result.seconds:.2f} s: "
+        f"{_elements(result.elements)}{epochs} in {_time(result.seconds)}: "
         f"{_si(rate)} elements/s"
     ]
     stats = result.stats
@@ -218,13 +344,22 @@ def report(result: Result, has_colour: bool = False) -> str:
         f"{stats.cpu_ns / 1e9 / wall:.2f} cores busy"
     )
     if result.first_seconds is not None:
-        lines.append(f"first element after {1e3 * result.first_seconds:.0f} ms")
-    busy = sum(node.self_ns for node in stats.nodes) or 1
+        lines.append(f"first element after {_time(result.first_seconds)}")
+    lines += _table(stats, wall, has_colour)
+    lines.append(
+        "self: time inside a transformation, without its inputs and its "
+        "waits;\n%: its part of the self time of all"
+    )
+    return "\n".join([*lines, *_waiting(stats, wall, result.reader_seconds)])
+
+
+def _table(stats: IteratorStats, wall: float, has_colour: bool) -> list[str]:
+    busy = _self_seconds(stats) or 1.0
     table = [
         ("transformation", "made at", "rows", "rows/s", "bytes", "self", "")
     ]
     for node in reversed(stats.nodes):
-        share = node.self_ns / busy
+        own = node.self_ns / 1e9
         table.append(
             (
                 node.name,
@@ -232,11 +367,12 @@ def report(result: Result, has_colour: bool = False) -> str:
                 f"{node.rows:,}",
                 _si(node.rows / wall),
                 _si_bytes(node.bytes),
-                f"{node.self_ns / 1e9:.3f} s",
-                f"{_bar(share, _SHARE_WIDTH)} {100 * share:3.0f} %",
+                _time(own),
+                f"{_bar(own / busy, _SHARE_WIDTH)} {100 * own / busy:3.0f} %",
             )
         )
     widths = [max(len(row[i]) for row in table) for i in range(7)]
+    lines = []
     for number, row in enumerate(table):
         cells = [
             cell.ljust(width) if i in (0, 1, 6) else cell.rjust(width)
@@ -246,7 +382,30 @@ def report(result: Result, has_colour: bool = False) -> str:
         if has_colour and number == 0:
             line = f"\x1b[1m{line}\x1b[0m"
         lines.append(line)
-    return "\n".join(lines)
+    return lines
+
+
+def _self_seconds(stats: IteratorStats) -> float:
+    return sum(node.self_ns for node in stats.nodes) / 1e9
+
+
+def _waiting(stats: IteratorStats, wall: float, reader: float) -> list[str]:
+    """What the engine waited for, if that was much of the time."""
+    busy = _self_seconds(stats)
+    if busy >= _MUCH * wall:
+        return []
+    sources = []
+    if any("from_generator" in node.name for node in stats.nodes):
+        sources.append("Python generators")
+    if stats.io_bytes:
+        sources.append("files")
+    if not sources or reader >= _MUCH * wall:
+        sources = ["the reader, which takes elements one by one in Python"]
+    return [
+        f"the engine computed for {_time(busy)} of {_time(wall)} "
+        f"({100 * busy / wall:.0f} %);\nthe rest of the time it waited for "
+        + " and ".join(sources)
+    ]
 
 
 def _to_json(result: Result) -> dict[str, Any]:
@@ -255,6 +414,24 @@ def _to_json(result: Result) -> dict[str, Any]:
         result.elements / result.seconds if result.seconds else 0.0
     )
     return fields
+
+
+def _elements(number: int) -> str:
+    return f"{number:,} element" + ("" if number == 1 else "s")
+
+
+def _time(seconds: float) -> str:
+    """Three digits of it, in a unit that shows them."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{_three_digits(seconds / size)} {unit}"
+    return f"{_three_digits(seconds / 1e-6)} µs"
+
+
+def _three_digits(number: float) -> str:
+    if number >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
 
 
 def _short(made_at: str) -> str:

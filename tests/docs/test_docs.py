@@ -65,3 +65,18 @@ def test_examples_run(page, tmp_path, monkeypatch):
 def test_every_python_block_is_an_example(page):
     for block in python_blocks(page.read_text()):
         assert ">>>" in block, block
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_name_of_the_package_exists(page):
+    for name in re.findall(r"\bps\.(\w+)", page.read_text()):
+        assert hasattr(ps, name), name
+
+
+def test_the_functions_that_the_readme_lists_exist():
+    text = (ROOT / "README.md").read_text()
+    rows = re.findall(r"^\| \w.*? \| (`.*) \|$", text, re.MULTILINE)
+    names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert len(names) > 50
+    for name in names:
+        assert hasattr(ps, name), name

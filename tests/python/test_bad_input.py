@@ -64,11 +64,37 @@ WRONG = {
     "slices_uneven": (
         lambda: Dataset.from_tensor_slices([[1], [2, 3]]),
         TYPE,
-        "inhomogeneous",
+        "Use ps.Dataset.from_list",
+    ),
+    "slices_uneven_text": (
+        lambda: Dataset.from_tensor_slices([["a"], ["b", "c"]]),
+        TYPE,
+        "Use ps.Dataset.from_list",
+    ),
+    "slices_objects": (
+        lambda: Dataset.from_tensor_slices(np.array([1, None, "x"], object)),
+        TYPE,
+        "got None (NoneType) at index [1]",
+    ),
+    "slices_numbers_and_text": (
+        lambda: Dataset.from_tensor_slices([1, "x"]),
+        TYPE,
+        "got 1 (int) at index [0] and 'x' (str) at index [1]",
+    ),
+    "slices_number_objects": (
+        lambda: Dataset.from_tensor_slices(np.array([[1, 2]], object)),
+        TYPE,
+        "got 1 (int) at index [0, 0] among objects",
     ),
     "list_empty": (lambda: Dataset.from_list([]), VALUE, "from_tensor_slices"),
     "list_number": (lambda: Dataset.from_list(3), TYPE, "got int"),
     "list_mixed": (lambda: Dataset.from_list([1, "a"]), TYPE, "string"),
+    "list_ranks": (lambda: Dataset.from_list([[1], [[2]]]), VALUE, "[1, 2]"),
+    "tensors_rank": (
+        lambda: Dataset.from_tensors(np.zeros((1,) * 9)),
+        VALUE,
+        "at most 8 dimensions; got 9",
+    ),
     "list_structures": (
         lambda: Dataset.from_list([(1, 2), (1, 2, 3)]),
         TYPE,
@@ -100,7 +126,11 @@ WRONG = {
     "spec_dtype": (lambda: ps.TensorSpec((), "nothing"), TYPE, "'nothing'"),
     "zip_nothing": (lambda: Dataset.zip(), TYPE, "datasets"),
     "zip_number": (lambda: Dataset.zip(3), TYPE, "int"),
-    "zip_list": (lambda: Dataset.zip([R(1), R(2)]), TYPE, "list"),
+    "zip_list": (
+        lambda: Dataset.zip([R(1), R(2)]),
+        TYPE,
+        "Use ps.Dataset.zip(a, b)",
+    ),
     # Files.
     "list_files_number": (lambda: Dataset.list_files(3), TYPE, "int64"),
     "list_files_null": (lambda: Dataset.list_files(None), TYPE, "None"),
@@ -168,7 +198,11 @@ WRONG = {
     "batch_zero": (lambda: R(3).batch(0), VALUE, "at least 1; got 0"),
     "batch_negative": (lambda: R(3).batch(-1), VALUE, "at least 1; got -1"),
     "batch_text": (lambda: R(3).batch("x"), TYPE, "batch_size"),
-    "batch_float": (lambda: R(3).batch(1.5), TYPE, "batch_size"),
+    "batch_float": (
+        lambda: R(3).batch(1.5),
+        TYPE,
+        "batch_size must be an integer; got 1.5",
+    ),
     "batch_null": (lambda: R(3).batch(None), TYPE, "batch_size"),
     "batch_vector": (lambda: R(3).batch([1, 2]), TYPE, "batch_size"),
     "batch_huge": (lambda: R(3).batch(2**70), TYPE, "batch_size"),
@@ -227,11 +261,27 @@ WRONG = {
     "rebatch_float": (lambda: R(3).batch(2).rebatch([1.5]), TYPE, "1.5"),
     "rebatch_null": (lambda: R(3).batch(2).rebatch(None), TYPE, "None"),
     "take_text": (lambda: R(3).take("x"), TYPE, "count"),
-    "take_negative": (lambda: R(3).take(-5), VALUE, "got -5"),
-    "take_float": (lambda: R(3).take(2.0), TYPE, "count"),
-    "skip_negative": (lambda: R(3).skip(-5), VALUE, "got -5"),
+    "take_negative": (
+        lambda: R(3).take(-5),
+        VALUE,
+        "or -1 to take all; got -5",
+    ),
+    "take_float": (
+        lambda: R(3).take(2.0),
+        TYPE,
+        "count must be an integer; got 2.0",
+    ),
+    "skip_negative": (
+        lambda: R(3).skip(-5),
+        VALUE,
+        "or -1 to skip all; got -5",
+    ),
     "skip_text": (lambda: R(3).skip("x"), TYPE, "count"),
-    "repeat_negative": (lambda: R(3).repeat(-3), VALUE, "got -3"),
+    "repeat_negative": (
+        lambda: R(3).repeat(-3),
+        VALUE,
+        "or -1 to repeat for ever; got -3",
+    ),
     "repeat_text": (lambda: R(3).repeat("x"), TYPE, "count"),
     "shard_none": (lambda: R(3).shard(0, 0), VALUE, "num_shards"),
     "shard_past": (lambda: R(3).shard(2, 5), VALUE, "got 5"),
@@ -256,7 +306,25 @@ WRONG = {
     "map_arguments": (
         lambda: R(3).map(lambda x, y: x),
         ps.UnsupportedFunctionError,
-        "'y'",
+        "must take 1 argument (the element); got one of (x, y)",
+    ),
+    "map_tuple": (
+        lambda: Dataset.zip(R(3), R(3)).map(same),
+        ps.UnsupportedFunctionError,
+        "must take 2 arguments (a tuple's components are passed as separate "
+        "arguments); got one of (x)",
+    ),
+    "scan_arguments": (
+        lambda: R(3).scan(0, same),
+        ps.UnsupportedFunctionError,
+        "must take 2 arguments (the state and the element); got one of (x)",
+    ),
+    "map_key": (
+        lambda: Dataset.zip({"a": {"u": R(1)}, "b": R(3)}).map(
+            lambda x: x["c"]
+        ),
+        ps.UnsupportedFunctionError,
+        "The element's keys are {'a': {'u'}, 'b'}.",
     ),
     "map_raises": (
         lambda: R(3).map(lambda x: 1 // 0),

@@ -126,21 +126,26 @@ def test_an_exception_ends_it():
 
 
 @pytest.mark.parametrize(
-    ("raised", "kind"),
+    ("raised", "kinds"),
     [
-        (ValueError, ps.InvalidArgumentError),
-        (FileNotFoundError, ps.NotFoundError),
-        (MemoryError, ps.ResourceExhaustedError),
-        (KeyError, ps.UnknownError),
+        (ValueError, (ps.InvalidArgumentError, ValueError)),
+        (TypeError, (ps.InvalidArgumentError, ValueError)),
+        (FileNotFoundError, (ps.NotFoundError, FileNotFoundError)),
+        (PermissionError, (ps.PermissionDeniedError, PermissionError)),
+        (MemoryError, (ps.ResourceExhaustedError, MemoryError)),
+        (NotImplementedError, (ps.UnimplementedError, NotImplementedError)),
+        (KeyError, (ps.UnknownError, RuntimeError)),
     ],
 )
-def test_exceptions_keep_their_kind(raised, kind):
+def test_exceptions_keep_their_kind(raised, kinds):
     def fails():
         raise raised("x")
         yield
 
     (error,) = outcomes(Dataset.from_generator(fails, output_signature=INT))
-    assert isinstance(error, kind)
+    assert all(isinstance(error, kind) for kind in kinds)
+    assert f"{raised.__name__}: " in str(error)
+    assert "in fails" in str(error)  # its traceback
 
 
 def test_not_even_a_generator():

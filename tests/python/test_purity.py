@@ -183,7 +183,32 @@ def test_the_line_is_named():
     with pytest.raises(ps.UnsupportedFunctionError) as caught:
         _purity.check(calls_random)
     line = calls_random.__code__.co_firstlineno + 1
-    assert f"{__file__}:{line}" in str(caught.value)
+    assert f"test_purity.py:{line}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + np.random.randn(),
+        lambda x: x + random.random(),
+        lambda x: x + GENERATOR.normal(),
+        Scale(random.Random()).apply,
+        with_closure(np.random.RandomState(1)),
+        imports_name_inside,
+    ],
+)
+def test_what_is_random_is_sent_to_random_functions(function):
+    with pytest.raises(ps.UnsupportedFunctionError) as caught:
+        _purity.check(function)
+    for name in ("random_uniform", "random_normal", "random_int"):
+        assert f"ps.{name}" in str(caught.value)
+        assert hasattr(ps, name)
+    assert "test_purity.py:" in str(caught.value)
+
+
+def test_computed_attributes_say_of_what_they_are():
+    with pytest.raises(ps.UnsupportedFunctionError, match=r"a .*\.Scale's"):
+        _purity.check(Scale(2).uses_property)
 
 
 def test_recursion_ends():

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
+from penstock import run as command
 
 
 @pytest.fixture
 def pipeline(tmp_path):
     file = tmp_path / "pipeline.py"
     file.write_text(
+        "import time\n"
         "import penstock as ps\n"
         "assert __name__ == 'pipeline'\n"
         "ds = ps.Dataset.range(1000).map(lambda x: x + 1).batch(10)\n"
@@ -23,6 +25,15 @@ def pipeline(tmp_path):
         "    return ds\n"
         "bad = ps.TextLineDataset('/no-such-file')\n"
         "number = 3\n"
+        "def needs(path, size=3):\n"
+        "    return ds\n"
+        "def fails():\n"
+        "    return ds.batch(0)\n"
+        "def slow():\n"
+        "    time.sleep(0.3)\n"
+        "    yield 1\n"
+        "spec = ps.TensorSpec((), ps.int64)\n"
+        "waiting = ps.Dataset.from_generator(slow, output_signature=spec)\n"
     )
     return file
 
@@ -43,7 +54,7 @@ def test_table(pipeline, name):
     done = run(f"{pipeline}:{name}")
     assert done.returncode == 0, done.stderr
     assert "100 elements" in done.stdout
-    for part in ("range", "map", "batch", "pipeline.py:3"):
+    for part in ("range", "map", "batch", "pipeline.py:4"):
         assert part in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
 
@@ -53,7 +64,59 @@ def test_json(pipeline):
     result = json.loads(done.stdout)
     assert result["elements"] == 200
     assert result["epochs"] == 2
-    assert len(result["stats"]["nodes"]) == 3
+    nodes = result["stats"]["nodes"]
+    assert [node["rows"] for node in nodes] == [2000, 2000, 200]
+    assert result["stats"]["rows"] == 200
+
+
+def test_table_of_all_epochs(pipeline):
+    done = run(f"{pipeline}:ds", "--epochs", 3)
+    assert "300 elements of 3 epochs" in done.stdout
+    assert "3,000" in done.stdout
+
+
+def test_what_the_engine_waited_for(pipeline):
+    done = run(f"{pipeline}:waiting")
+    assert done.stdout.startswith("1 element in ")
+    assert "0.000 s" not in done.stdout
+    assert "self: time inside a transformation" in done.stdout
+    assert "the engine computed for" in done.stdout
+    assert done.stdout.endswith("waited for Python generators\n")
+
+
+def waiting(name, self_ns, io_bytes, reader):
+    node = ps.NodeStats(0, name, "", 1, 1, 1, 0, self_ns, 0, ())
+    stats = ps.IteratorStats((node,), 10**9, 0, 1, 1, io_bytes)
+    return " ".join(command._waiting(stats, 1.0, reader))
+
+
+@pytest.mark.parametrize(
+    ("name", "io_bytes", "reader", "text"),
+    [
+        ("a/from_generator_0", 0, 0.0, "waited for Python generators"),
+        ("TextLineDataset_0", 9, 0.1, "waited for files"),
+        ("TextLineDataset_0", 9, 0.9, "waited for the reader"),
+        ("range_0", 0, 0.0, "waited for the reader"),
+    ],
+)
+def test_who_is_waited_for(name, io_bytes, reader, text):
+    assert text in waiting(name, 10**6, io_bytes, reader)
+    assert waiting(name, 9 * 10**8, io_bytes, reader) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 µs"),
+        (3.2e-6, "3.2 µs"),
+        (0.0128, "12.8 ms"),
+        (0.8, "800 ms"),
+        (1.234, "1.23 s"),
+        (4321.0, "4,321 s"),
+    ],
+)
+def test_times_have_digits(seconds, text):
+    assert command._time(seconds) == text
 
 
 def test_seconds(pipeline):
@@ -67,7 +130,10 @@ def test_seconds(pipeline):
     [
         (":bad", 1, "no-such-file"),
         (":number", 2, "must be a Dataset"),
+        (":nothing", 2, "no such name as 'nothing'"),
         (":nothing", 2, "datasets there: ds, forever, bad"),
+        (":needs", 2, "without arguments; got one of (path, size=3)"),
+        (":fails", 1, "batch_size must be at least 1; got 0"),
         ("x:ds", 2, "no file"),
         ("", 2, "FILE:NAME"),
     ],
@@ -78,10 +144,29 @@ def test_failures(pipeline, target, code, text):
     )
     assert done.returncode == code
     assert text in done.stderr
+    assert "runpy" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        (("--seconds", "-1"), "more than 0; got '-1'"),
+        (("--seconds", "0"), "more than 0; got '0'"),
+        (("--seconds", "nan"), "more than 0; got 'nan'"),
+        (("--epochs", "0"), "more than 0; got '0'"),
+        (("--epochs", "2.5"), "a whole number, more than 0; got '2.5'"),
+    ],
+)
+def test_options_are_checked(pipeline, option, text):
+    done = run(f"{pipeline}:ds", *option)
+    assert done.returncode == 2
+    assert text in done.stderr
 
 
 def test_help_has_an_example_and_the_exit_codes():
     done = run("--help")
     assert done.returncode == 0
-    assert "example:" in done.stdout
+    assert "penstock run train.py:dataset --seconds 10" in done.stdout
+    for option in ("FILE:NAME", "--seconds", "--epochs", "--json"):
+        assert option in done.stdout
     assert "exit codes:" in done.stdout

@@ -200,11 +200,12 @@ def test_closed_iterators():
     state = iterator.state_dict()
     iterator.close()
     iterator.close()
-    with pytest.raises(ps.FailedPreconditionError):
+    another = r"Make another with iter\(dataset\)(.|\n)*test_state\.py:"
+    with pytest.raises(ps.FailedPreconditionError, match=another):
         next(iterator)
-    with pytest.raises(ps.FailedPreconditionError):
+    with pytest.raises(ps.FailedPreconditionError, match=another):
         iterator.load_state_dict(state)
-    with pytest.raises(ps.FailedPreconditionError):
+    with pytest.raises(ps.FailedPreconditionError, match="before"):
         iterator.stats()
 
 

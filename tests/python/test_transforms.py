@@ -466,6 +466,7 @@ def test_datasets_show_what_they_are():
     ds = Dataset.range(5).map(lambda x: x + 1).batch(2)
     assert "cardinality=3" in repr(ds)
     text = ds.describe()
+    assert not text.endswith("\n")
     for part in ("range", "map", "batch", "test_transforms.py"):
         assert part in text
     assert "<table>" in ds._repr_html_()
