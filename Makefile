@@ -40,7 +40,8 @@ sanitize:  ## the C++ tests under ASan + UBSan, then under TSan
 	@tools/build asan
 	tools/run_tests --cpp build/asan
 	@tools/build tsan
-	$(FIXED_ADDRESSES) tools/run_tests --cpp build/tsan
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan_suppressions.txt \
+	  $(FIXED_ADDRESSES) tools/run_tests --cpp build/tsan
 
 matrix:  ## the C++ tests by gcc and clang, debug and release
 	@tools/setup

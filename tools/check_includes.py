@@ -26,7 +26,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "functions": ("base", "data"),
     "plan": ("base", "data", "functions"),
     "engine": ("base", "data", "io", "functions", "plan"),
-    "session": ("base", "data", "io", "functions", "plan", "engine"),
+    "pool": ("base", "data", "engine"),
+    "session": ("base", "data", "io", "functions", "plan", "engine", "pool"),
     "main": (
         "base",
         "data",
@@ -34,6 +35,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "functions",
         "plan",
         "engine",
+        "pool",
         "session",
     ),
 }

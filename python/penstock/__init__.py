@@ -63,14 +63,16 @@ from penstock._files import (
     TFRecordDataset,
 )
 from penstock._functions import *  # noqa: F403
-from penstock._iterator import Iterator, IteratorStats, NodeStats
-from penstock._options import Options
+from penstock._iterator import Iterator
+from penstock._options import Options, PythonOptions
 from penstock._pipeline import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
 )
+from penstock._python import native, python_function
 from penstock._spec import TensorSpec
+from penstock._stats import IteratorStats, NodeStats
 from penstock._symbol import Symbol
 
 __all__ = [
@@ -98,6 +100,7 @@ __all__ = [
     "OutOfRangeError",
     "PenstockError",
     "PermissionDeniedError",
+    "PythonOptions",
     "ResourceExhaustedError",
     "Symbol",
     "TFRecordDataset",
@@ -120,6 +123,8 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "native",
+    "python_function",
     "string",
     "uint8",
     "uint16",

@@ -31,17 +31,17 @@ class RowsCapture:
         self.id = id
         self._fd = fd
         self._size = size
-        weakref.finalize(self, _close_rows, fd, id, os.getpid())
+        hold(self, fd)
 
     @staticmethod
     def make(encoded: Encoded) -> RowsCapture:
         import hashlib
 
-        fd = _memory_file(encoded.size)
+        fd = memory_file(encoded.size)
         with mmap.mmap(fd, encoded.size) as memory:
             encoded.write(memory)
             digest = hashlib.blake2b(memory, digest_size=16).hexdigest()
-        _seal(fd)
+        seal(fd)
         return RowsCapture(fd, encoded.size, f"rows-{digest}")
 
     def send(self, engine: _engine.Engine) -> None:
@@ -56,20 +56,38 @@ class RowsCapture:
 
 
 def _rows_from_bytes(data: bytes, id: str) -> RowsCapture:
-    fd = _memory_file(len(data))
+    fd = memory_file(len(data))
     with mmap.mmap(fd, len(data)) as memory:
         memory[:] = data
-    _seal(fd)
+    seal(fd)
     return RowsCapture(fd, len(data), id)
 
 
-def _close_rows(fd: int, id: str, owner: int) -> None:
+# Captures of one id have the same contents: the engine forgets them when the
+# last one goes. By a number each, since finalizers run anywhere.
+_holders: dict[str, set[int]] = {}
+_holder_numbers = itertools.count()
+
+
+def hold(capture: _engine.Capture, fd: int) -> None:
+    """Closes `fd`, and lets the engine forget, when `capture` goes."""
+    number = next(_holder_numbers)
+    _holders.setdefault(capture.id, set()).add(number)
+    weakref.finalize(capture, _let_go, fd, capture.id, number, os.getpid())
+
+
+def _let_go(fd: int, id: str, number: int, owner: int) -> None:
     os.close(fd)
-    if owner == os.getpid():
-        _engine.drop_capture(id)
+    holders = _holders.get(id, set())
+    holders.discard(number)
+    if not holders:
+        _holders.pop(id, None)
+        if owner == os.getpid():
+            _engine.drop_capture(id)
 
 
-def _memory_file(size: int) -> int:
+def memory_file(size: int) -> int:
+    """A file in memory or, where that is not allowed, an unlinked one."""
     try:
         fd = os.memfd_create(
             "penstock-rows", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
@@ -83,7 +101,8 @@ def _memory_file(size: int) -> int:
     return fd
 
 
-def _seal(fd: int) -> None:
+def seal(fd: int) -> None:
+    """Forbids that the file changes ever again."""
     import fcntl
 
     seals = (
@@ -124,11 +143,7 @@ class GeneratorCapture:
 
     @staticmethod
     def make(function: Callable[..., Any], structure: Any) -> GeneratorCapture:
-        import hashlib
-
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        digest = hashlib.blake2b(_essence(function), digest_size=4).hexdigest()
-        base = f"{name}-{digest}"
+        base = identity_of(function)
         with _lock:
             number = next(_numbers[base])
         return GeneratorCapture(
@@ -142,6 +157,18 @@ class GeneratorCapture:
         cloudpickle = importlib.import_module("cloudpickle")
         data = cloudpickle.dumps((self.function, self.structure))
         return (_generator_from_bytes, (data, self.id, self.name))
+
+
+def identity_of(function: Callable[..., Any]) -> str:
+    """A name that a function has in every run of a program.
+
+    With a digest of its code and of the plain values that it captures.
+    """
+    import hashlib
+
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    digest = hashlib.blake2b(_essence(function), digest_size=4).hexdigest()
+    return f"{name}-{digest}"
 
 
 def _essence(function: Callable[..., Any]) -> bytes:

@@ -125,7 +125,10 @@ class Engine:
         try:
             reply = self.call("hello", {"version": version()})[0]
         except EngineGoneError:
-            if self._process.poll() is None:
+            try:
+                # One that closed its end is about to be gone.
+                self._process.wait(_EXIT_SECONDS / 4)
+            except subprocess.TimeoutExpired:
                 self._process.kill()
                 raise FailedPreconditionError(
                     _wrong_program(f"it gave no answer. {self.last_words()}")

@@ -45,6 +45,9 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
 class UnsupportedFunctionError(InvalidArgumentError):
     """A Python function that cannot be recorded as a native one."""
 
+    # Whether it would not run as Python either.
+    is_final = False
+
 
 class DeadlineExceededError(PenstockError, TimeoutError):
     """It took too long."""

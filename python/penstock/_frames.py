@@ -41,36 +41,48 @@ class Frame(NamedTuple):
 class _Lease(weakref.ref[Any]):
     """Tells when a frame's root goes."""
 
-    __slots__ = ("frame", "ledger", "size")
+    __slots__ = ("frame", "size")
 
     frame: int
     size: int
-    ledger: _Ledger
 
 
 class _Ledger:
-    """The frames on which arrays lie. Leases end in any thread."""
+    """The frames on which arrays lie.
+
+    Leases end in any thread and at any time, so that nothing of Python's runs
+    then: an interrupt that came in the middle of it would be lost.
+    """
 
     def __init__(self) -> None:
-        self.leases: dict[int, _Lease] = {}
-        self.held_bytes = 0
+        self._leases: dict[int, _Lease] = {}
+        self._ended: deque[_Lease] = deque()
+        self._held_bytes = 0
         # Frames that may be overwritten, not yet told.
         self.released: deque[int] = deque()
 
     def lend(self, root: Array, frame: int, size: int) -> None:
-        lease = _Lease(root, _end_lease)
+        lease = _Lease(root, self._ended.append)
         lease.frame = frame
         lease.size = size
-        lease.ledger = self
-        self.leases[frame] = lease
-        self.held_bytes += size
+        self._leases[frame] = lease
+        self._held_bytes += size
 
+    def settle(self) -> int:
+        """Counts what has ended; gives the bytes that are still held."""
+        ended = self._ended
+        while ended:
+            lease = ended[0]
+            if self._leases.pop(lease.frame, None) is not None:
+                self._held_bytes -= lease.size
+                self.released.append(lease.frame)
+            ended.popleft()
+        return self._held_bytes
 
-def _end_lease(lease: _Lease) -> None:
-    ledger = lease.ledger
-    if ledger.leases.pop(lease.frame, None) is not None:
-        ledger.held_bytes -= lease.size
-        ledger.released.append(lease.frame)
+    def retire(self) -> None:
+        """Never releases the frames that are held now."""
+        self.settle()
+        self._leases.clear()
 
 
 class _Prepared(NamedTuple):
@@ -99,8 +111,13 @@ class FrameReader:
         self._layouts: dict[bytes, _Prepared] = {}
         self._mapped_bytes = 0
         self._ledger = _Ledger()
-        self.released = self._ledger.released
+        self._released = self._ledger.released
         _readers.add(self)
+
+    def released(self) -> deque[int]:
+        """The frames that may be overwritten, to be taken from here."""
+        self._ledger.settle()
+        return self._released
 
     def segment(self, number: int) -> mmap.mmap:
         """The memory of a segment, mapped when first asked for."""
@@ -123,12 +140,12 @@ class FrameReader:
         root = np.frombuffer(memory, np.uint8, size, offset)
         if not prepared.has_arrays:
             result = self._take(root, prepared, False)
-            self.released.append(frame)
+            self._released.append(frame)
             return result
-        held = self._ledger.held_bytes + size
+        held = self._ledger.settle() + size
         if held > self._mapped_bytes >> prepared.held_shift:
             result = self._take(root, prepared, True)
-            self.released.append(frame)
+            self._released.append(frame)
             return result
         self._ledger.lend(root, frame, size)
         if prepared.single is not None:
@@ -148,7 +165,7 @@ class FrameReader:
         A forked child sees the same memory: were they released here, the
         child's arrays would change under it.
         """
-        self._ledger.leases.clear()
+        self._ledger.retire()
 
     def _take(self, root: Array, prepared: _Prepared, is_copy: bool) -> Frame:
         layout = prepared.layout

@@ -29,6 +29,7 @@ from penstock._errors import (
 )
 from penstock._frames import FrameReader
 from penstock._location import refused
+from penstock._stats import IteratorStats, to_stats
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -53,40 +54,6 @@ _FLUSH_BYTES = 16 * _WORD.size
 _RETRY_MS = 10
 
 _STATE_VERSION = 1
-
-
-@dataclasses.dataclass(frozen=True)
-class NodeStats:
-    """What one transformation of a running pipeline has done so far.
-
-    `self_ns` is wall time inside it, without its inputs and its waits.
-    """
-
-    node: int
-    name: str
-    made_at: str
-    rows: int
-    chunks: int
-    bytes: int
-    errors: int
-    self_ns: int
-    blocked: int
-    inputs: tuple[int, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class IteratorStats:
-    """What an iterator has done so far; the last node is the root.
-
-    `cpu_ns` is that of the whole engine since the iterator began.
-    """
-
-    nodes: tuple[NodeStats, ...]
-    wall_ns: int
-    cpu_ns: int
-    rows: int
-    bytes: int
-    io_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,7 +195,7 @@ class _Connection:
 
     def flush(self) -> None:
         """Sends what is due; never waits for the engine to read it."""
-        released = self.reader.released
+        released = self.reader.released()
         while released:
             self._outgoing += _WORD.pack(_RELEASED, 0, released.popleft())
         if self._outgoing:
@@ -516,7 +483,7 @@ class Iterator(IteratorABC[Any]):
                     "closed; got one that is closed",
                 )
             try:
-                return _to_stats(self._connection.stats())
+                return to_stats(self._connection.stats())
             except EngineGoneError:
                 raise self._connection.engine.death() from None
 
@@ -561,41 +528,6 @@ def _closed() -> FailedPreconditionError:
 
 def _crc32(state: str, skip: int) -> int:
     return zlib.crc32(f"{state}/{skip}".encode())
-
-
-def _to_stats(message: dict[str, Any]) -> IteratorStats:
-    def number(source: dict[str, Any], name: str) -> int:
-        return int(source.get(name, 0))
-
-    nodes = []
-    for node in message.get("nodes", ()):
-        made_at = node.get("made_at", {})
-        nodes.append(
-            NodeStats(
-                node=number(node, "node"),
-                name=node.get("name", ""),
-                made_at=(
-                    f"{made_at['file']}:{made_at.get('line', 0)}"
-                    if made_at.get("file")
-                    else ""
-                ),
-                rows=number(node, "rows"),
-                chunks=number(node, "chunks"),
-                bytes=number(node, "bytes"),
-                errors=number(node, "errors"),
-                self_ns=number(node, "self_ns"),
-                blocked=number(node, "blocked"),
-                inputs=tuple(node.get("inputs", ())),
-            )
-        )
-    return IteratorStats(
-        nodes=tuple(nodes),
-        wall_ns=number(message, "wall_ns"),
-        cpu_ns=number(message, "cpu_ns"),
-        rows=number(message, "rows"),
-        bytes=number(message, "bytes"),
-        io_bytes=number(message, "io_bytes"),
-    )
 
 
 _iterators: weakref.WeakSet[Iterator] = weakref.WeakSet()

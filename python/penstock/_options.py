@@ -14,6 +14,53 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass
+class PythonOptions:
+    """How the Python functions of a pipeline are run.
+
+    Example:
+        >>> python = ps.PythonOptions(deadline=30.0)
+        >>> options = ps.Options(python=python)
+
+    Attributes:
+        processes: At most this many; as many as there are cores if None.
+        deadline: Seconds for one element. Past it the process is ended, and
+            the element is a `DeadlineExceededError`.
+        memory: Bytes. A process that holds more is replaced after its call.
+    """
+
+    processes: int | None = None
+    deadline: float | None = None
+    memory: int | None = None
+
+    def merge(self, later: PythonOptions) -> PythonOptions:
+        """These settings with those of `later` that are set."""
+        values = dataclasses.asdict(later)
+        given = {k: v for k, v in values.items() if v is not None}
+        return dataclasses.replace(self, **given)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan's message."""
+        from penstock._pipeline import index
+
+        fields: dict[str, Any] = {}
+        if self.processes is not None:
+            fields["processes"] = index("python.processes", self.processes)
+        if self.memory is not None:
+            fields["memory_bytes"] = index("python.memory", self.memory)
+        if self.deadline is not None:
+            if isinstance(self.deadline, bool) or not isinstance(
+                self.deadline, (int, float)
+            ):
+                raise refused(
+                    InvalidTypeError,
+                    "python.deadline must be a number of seconds; got "
+                    f"{self.deadline!r}",
+                )
+            fields["deadline_seconds"] = float(self.deadline)
+        return fields
+
+
+@dataclasses.dataclass
 class Options:
     """Settings of a pipeline, given with `Dataset.with_options`.
 
@@ -40,6 +87,7 @@ class Options:
             hold.
         max_element_bytes: The largest element; a larger one is an error.
         name: Shown in statistics and messages.
+        python: How Python functions are run.
     """
 
     deterministic: bool | None = None
@@ -47,6 +95,7 @@ class Options:
     memory_budget: int | None = None
     max_element_bytes: int | None = None
     name: str | None = None
+    python: PythonOptions | None = None
 
     def merge(self, later: Options) -> Options:
         """These options with those of `later` that are set.
@@ -56,7 +105,10 @@ class Options:
             >>> a.merge(ps.Options(run_ahead=4)).run_ahead
             4
         """
-        return dataclasses.replace(self, **later._set_fields())
+        fields = later._set_fields()
+        if self.python is not None and later.python is not None:
+            fields["python"] = self.python.merge(later.python)
+        return dataclasses.replace(self, **fields)
 
     def __enter__(self) -> Options:
         self.to_json()  # What cannot be right is refused here.
@@ -72,7 +124,10 @@ class Options:
         _stack.set(_stack.get()[:-1])
 
     def _set_fields(self) -> dict[str, Any]:
-        values = dataclasses.asdict(self)
+        values = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+        }
         return {k: v for k, v in values.items() if v is not None}
 
     def to_json(self) -> dict[str, Any]:
@@ -84,7 +139,11 @@ class Options:
             if name in ("run_ahead", "memory_budget", "max_element_bytes"):
                 fields[name] = index(name, found)
                 continue
-            want = bool if name == "deterministic" else str
+            if name == "python" and isinstance(found, PythonOptions):
+                fields[name] = found.to_json()
+                continue
+            kinds = {"deterministic": bool, "python": PythonOptions}
+            want = kinds.get(name, str)
             if not isinstance(found, want):
                 raise refused(
                     InvalidTypeError,

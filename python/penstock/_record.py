@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock import _captures, _purity, _recording, _spec
+from penstock import _engine, _purity, _recording, _spec
 from penstock._errors import (
     InvalidTypeError,
     PenstockError,
@@ -43,7 +43,7 @@ class Recorded:
     types: dict[str, type]
     # What flat_map and interleave read from; None if it returns tensors.
     dataset: Pipeline | None
-    captures: tuple[_captures.RowsCapture, ...] = ()
+    captures: tuple[_engine.Capture, ...] = ()
 
 
 def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
@@ -61,11 +61,13 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
     try:
         containers = _purity.check(function)
     except _purity.TooDeepError:
-        raise refused(
+        refusal = refused(
             UnsupportedFunctionError,
             f"what function {name_of(function)} captures must be nested at "
             f"most {_spec.MAX_DEPTH} deep; got more",
-        ) from None
+        )
+        refusal.is_final = True
+        raise refusal from None
     leaves = [leaf for e in elements for leaf in _spec.flatten(e)]
     recording = Recording(leaves, _recording.current())
     symbols = iter([Symbol(recording, i) for i in range(len(leaves))])
@@ -94,12 +96,14 @@ def _check_arity(
         signature.bind(*arguments)
     except TypeError:
         number = len(arguments)
-        raise refused(
+        refusal = refused(
             UnsupportedFunctionError,
             f"function {name_of(function)} must take {number} "
             f"argument{'' if number == 1 else 's'} ({of_what}); got one "
             f"of {signature}",
-        ) from None
+        )
+        refusal.is_final = True
+        raise refusal from None
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -115,13 +119,15 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         if trace is not None:
             file = trace.tb_frame.f_code.co_filename
             where = f" at {shown_line(file, trace.tb_lineno)}"
-        raise refused(
+        about_keys = _about_keys(error, arguments)
+        refusal = refused(
             UnsupportedFunctionError,
             f"function {name_of(function)} cannot be recorded as a native "
             f"function: called with symbolic values it raises "
-            f"{type(error).__name__}{where}: {error}"
-            + _about_keys(error, arguments),
-        ) from error
+            f"{type(error).__name__}{where}: {error}{about_keys}",
+        )
+        refusal.is_final = bool(about_keys)
+        raise refusal from error
 
 
 def _about_keys(error: Exception, arguments: tuple[Any, ...]) -> str:

@@ -232,6 +232,9 @@ class _Rows:
         self._rows.append(None)
 
     def encode(self, specs: list[_spec.TensorSpec]) -> bytes:
+        return self.chunk(specs).to_bytes()
+
+    def chunk(self, specs: list[_spec.TensorSpec]) -> _chunk.Encoded:
         columns = []
         for i, spec in enumerate(specs):
             values = [row[i] for row in self._rows if row is not None]
@@ -247,7 +250,7 @@ class _Rows:
                     filler if row is None else row[i] for row in self._rows
                 ]
             columns.append(_chunk.gather(spec.dtype, values))
-        return _chunk.Encoded(columns, self.count, self._errors).to_bytes()
+        return _chunk.Encoded(columns, self.count, self._errors)
 
 
 def _convert(structure: Any, value: Any) -> list[_chunk.Array]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _dtypes, _recording, _rows, _spec
+from penstock import _dtypes, _python, _recording, _rows, _spec
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -30,6 +30,8 @@ from penstock._record import record
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+
+_BOOL = _spec.TensorSpec((), _dtypes.bool_)
 
 
 class Transforms(Pipeline):
@@ -68,7 +70,7 @@ class Transforms(Pipeline):
                 options say otherwise.
             name: Not used.
         """
-        function = record(map_func, [self.element_spec])
+        function = _python.use(map_func, self)
         return append(
             "map",
             {
@@ -89,7 +91,7 @@ class Transforms(Pipeline):
             >>> list(ps.Dataset.range(6).filter(lambda x: x % 2 == 0))
             [np.int64(0), np.int64(2), np.int64(4)]
         """
-        function = record(predicate, [self.element_spec])
+        function = _python.use(predicate, self, _BOOL)
         return append(
             "filter",
             {"predicate": function.message},
@@ -106,7 +108,7 @@ class Transforms(Pipeline):
             >>> list(ps.Dataset.range(10).take_while(lambda x: x < 2))
             [np.int64(0), np.int64(1)]
         """
-        function = record(predicate, [self.element_spec])
+        function = _python.use(predicate, self, _BOOL)
         return append(
             "take_while",
             {"predicate": function.message},

@@ -18,8 +18,8 @@ from typing import Any, TextIO
 
 from penstock._dataset import Dataset
 from penstock._errors import PenstockError
-from penstock._iterator import IteratorStats, NodeStats
 from penstock._location import is_ours
+from penstock._stats import IteratorStats, NodeStats
 
 _HELP = """\
 Runs the pipeline as fast as it goes, throws its elements away and shows how

@@ -327,7 +327,7 @@ WRONG = {
         "The element's keys are {'a': {'u'}, 'b'}.",
     ),
     "map_raises": (
-        lambda: R(3).map(lambda x: 1 // 0),
+        lambda: R(3).map(ps.native(lambda x: 1 // 0)),
         ps.UnsupportedFunctionError,
         "ZeroDivisionError",
     ),

@@ -33,7 +33,7 @@ def no_batches(n):
         (lambda: R(3).batch(0), ["batch"]),
         (lambda: R(3).batch(None), ["batch"]),
         (lambda: R(3).map(3), ["map"]),
-        (lambda: R(3).map(length), ["map", "length"]),
+        (lambda: R(3).map(ps.native(length)), ["map", "length"]),
         (lambda: R(3).flat_map(no_batches), ["flat_map", "no_batches"]),
         (
             lambda: ps.Dataset.from_tensor_slices(object()),

@@ -130,7 +130,7 @@ class Builder final {
   }
 
   // Whether rows may be seen being computed.
-  bool has_generator() const { return has_generator_; }
+  bool is_seen() const { return is_seen_; }
   bool says_how_far() const { return says_how_far_; }
 
  private:
@@ -173,7 +173,11 @@ class Builder final {
 
   // What the node means for the run as a whole.
   void Note(const plan::Node& node, bool is_inside) {
-    if (node.has_generator()) has_generator_ = true;
+    if (node.has_generator() || node.map().function().has_python() ||
+        node.filter().predicate().has_python() ||
+        node.take_while().predicate().has_python()) {
+      is_seen_ = true;
+    }
     if (node.has_prefetch() && node.prefetch().has_buffer_size()) {
       says_how_far_ = true;
     }
@@ -195,7 +199,7 @@ class Builder final {
   Pipeline* const pipeline_;
   RowSources* const sources_;
   uint64_t num_keys_ = 0;
-  bool has_generator_ = false;
+  bool is_seen_ = false;
   bool says_how_far_ = false;
 };
 
@@ -208,8 +212,7 @@ absl::StatusOr<std::shared_ptr<const Pipeline>> Pipeline::Build(
   PENSTOCK_ASSIGN_OR_RETURN(pipeline->root_, builder.Build(plan, ""));
   pipeline->fingerprint_ = plan::Fingerprint(plan);
   pipeline->is_row_exact_ =
-      builder.has_generator() &&
-      (builder.says_how_far() || defaults.has_run_ahead());
+      builder.is_seen() && (builder.says_how_far() || defaults.has_run_ahead());
   return pipeline;
 }
 
@@ -253,6 +256,7 @@ std::shared_ptr<Run> MakeRun(
   if (options.has_deterministic()) {
     run->options.is_deterministic = options.deterministic();
   }
+  run->options.python = options.python();
   if (options.has_max_element_bytes()) {
     run->options.max_element_bytes = options.max_element_bytes();
   }

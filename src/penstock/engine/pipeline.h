@@ -35,7 +35,7 @@ class Pipeline final {
   const std::string& fingerprint() const { return fingerprint_; }
   // Whether rows need a lineage: something random depends on it.
   bool needs_lineage() const { return needs_lineage_; }
-  // Whether somebody could see rows being computed early (a generator), and
+  // Whether somebody could see rows being computed early (Python's), and
   // said how early they may be (a prefetch size, or run_ahead).
   bool is_row_exact() const { return is_row_exact_; }
   // Seed that the user gave to op `id`, where one was given.

@@ -15,10 +15,12 @@
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
 #include "penstock/engine/memory_budget.h"
+#include "penstock/engine/row_function.h"
 #include "penstock/engine/row_source.h"
 #include "penstock/engine/stats.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
+#include "penstock/plan.pb.h"
 
 namespace penstock::engine {
 
@@ -33,6 +35,8 @@ struct Environment {
   CacheStore* caches = nullptr;
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;
+  // The user's Python functions; null where there are none.
+  RowFunctions* functions = nullptr;
   // Whether streams count and time what they do. Off only to measure what that
   // costs.
   bool has_counters = true;
@@ -49,6 +53,7 @@ struct RunOptions {
   bool needs_lineage = false;
   bool is_deterministic = true;
   int64_t max_element_bytes = int64_t{2} << 30;
+  plan::Options::Python python;
 };
 
 // The key of a node's randomness: given or drawn, and the epoch.

@@ -83,8 +83,8 @@ int RunEngine(const std::vector<std::string>& args) {
   LeaveSignalsToTheTrainer();
   OfferItselfToTheOomKiller();
   KeepFreedMemory();
-  const absl::Status status = session::Serve(session::Descriptor(control),
-                                             session::Descriptor(service));
+  const absl::Status status =
+      session::Serve(Descriptor(control), Descriptor(service));
   if (status.ok()) return 0;
   std::cerr << "penstock engine: " << status.message() << "\n";
   return 1;

@@ -84,6 +84,9 @@ bool IsLeftOut(const Message& message, const FieldDescriptor& field) {
   }
   if (type == Options::descriptor()) return name != "deterministic";
   if (type == Generator::descriptor()) return name == "capture";
+  if (type == Function::Python::descriptor()) {
+    return name == "capture" || name == "reason";
+  }
   if (type == ElementSpec::Dict::descriptor()) return name == "order";
   return name == "parallelism" || name == "buffer_bytes" ||
          name == "log_warning";

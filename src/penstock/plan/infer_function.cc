@@ -28,6 +28,7 @@ Result Call(const Function& function, absl::string_view what,
                      " must return tensors; got a Dataset (use flat_map or "
                      "interleave to read it)"));
   }
+  if (function.has_python()) return FromProto(function.output());
   PENSTOCK_ASSIGN_OR_RETURN(functions::Program program,
                             MakeProgram(function, arguments, place.bound));
   PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec structure,

@@ -124,6 +124,7 @@ absl::StatusOr<functions::Program> MakeProgram(
 }
 
 bool IsRandom(const Function& function) {
+  if (function.python().is_random()) return true;
   for (const Function::Step& step : function.steps()) {
     const functions::Function* called =
         functions::FindFunction(step.call().function());

@@ -47,6 +47,16 @@ const Plan* DatasetOf(const Node& node) {
   return nullptr;
 }
 
+// The function of a node that runs as Python; null if it has none.
+const Function* PythonOf(const Node& node) {
+  for (const Function* function :
+       {&node.map().function(), &node.filter().predicate(),
+        &node.take_while().predicate()}) {
+    if (function->has_python()) return function;
+  }
+  return nullptr;
+}
+
 Line LineOf(const Plan& plan, int number, size_t indent, const std::string& in,
             bool is_repeated) {
   const Node& node = plan.nodes(number);
@@ -120,6 +130,12 @@ std::string Print(const Plan& plan) {
     }
     row.erase(row.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, row, "\n");
+  }
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    if (const Function* python = PythonOf(plan.nodes(i))) {
+      absl::StrAppend(&text, NodeName(plan, i),
+                      " runs as Python: ", python->python().reason(), "\n");
+    }
   }
   return text;
 }

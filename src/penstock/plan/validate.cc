@@ -115,6 +115,20 @@ absl::Status Validate(const Plan& plan) {
 }
 
 absl::Status ValidateOptions(const Options& options) {
+  const Options::Python& python = options.python();
+  if (python.has_processes()) {
+    PENSTOCK_RETURN_IF_ERROR(
+        AtLeast("python.processes", python.processes(), 1));
+  }
+  if (python.has_memory_bytes()) {
+    PENSTOCK_RETURN_IF_ERROR(
+        AtLeast("python.memory", python.memory_bytes(), 1));
+  }
+  if (python.has_deadline_seconds() && !(python.deadline_seconds() > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("python.deadline must be over 0 seconds; got ",
+                     python.deadline_seconds()));
+  }
   if (options.has_run_ahead()) {
     PENSTOCK_RETURN_IF_ERROR(AtLeast("run_ahead", options.run_ahead(), 0));
   }

@@ -11,10 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "penstock/base/mutex.h"
+#include "penstock/base/socket.h"
 #include "penstock/data/arena.h"
 #include "penstock/engine/executor.h"
 #include "penstock/engine/pipeline.h"
-#include "penstock/session/socket.h"
 
 namespace penstock::session {
 

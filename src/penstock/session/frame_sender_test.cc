@@ -10,13 +10,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/base/socket_testing.h"
 #include "penstock/data/encode.h"
 #include "penstock/engine/memory_budget.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
 #include "penstock/plan/plan_testing.h"
 #include "penstock/session/frame_sender_testing.h"
-#include "penstock/session/socket_testing.h"
 
 namespace penstock::session {
 namespace {

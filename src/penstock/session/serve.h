@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "penstock/session/socket.h"
+#include "penstock/base/socket.h"
 
 namespace penstock::session {
 

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "penstock/base/mutex.h"
+#include "penstock/base/socket.h"
 #include "penstock/engine/row_source.h"
-#include "penstock/session/socket.h"
 
 namespace penstock::session {
 

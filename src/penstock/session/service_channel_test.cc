@@ -8,9 +8,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "penstock/base/mutex.h"
+#include "penstock/base/socket_testing.h"
 #include "penstock/data/encode.h"
 #include "penstock/session.pb.h"
-#include "penstock/session/socket_testing.h"
 
 namespace penstock::session {
 namespace {

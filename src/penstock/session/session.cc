@@ -21,6 +21,7 @@
 #include "penstock/plan/expect.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/print.h"
+#include "penstock/plan/sample.h"
 #include "penstock/plan/validate.h"
 #include "penstock/session/version.h"
 
@@ -94,6 +95,9 @@ Session::Session(const HostLimits& limits, Descriptor service_socket)
       service_(std::move(service_socket)),
       memory_(std::make_shared<engine::MemoryBudget>(BudgetOf(limits))),
       instances_(RandomWord),
+      python_(static_cast<int>(limits.cpus),
+              static_cast<size_t>(
+                  std::max(limits.memory_bytes / 8, kMinArenaBytes))),
       executor_(static_cast<int>(limits.cpus)) {}
 
 void Session::SetLimits(const HostLimits& limits) {
@@ -136,12 +140,26 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
     case Request::kDescribe:
       response = DoDescribe(request.describe());
       break;
+    case Request::kSample: {
+      PENSTOCK_ASSIGN_OR_RETURN(plan::Plan plan,
+                                ParsePlan(request.sample().plan()));
+      PENSTOCK_RETURN_IF_ERROR(plan::Validate(plan));
+      Response sample;
+      plan::KeepForSample(plan);
+      plan.SerializeToString(sample.mutable_sample()->mutable_plan());
+      response = std::move(sample);
+      break;
+    }
+    case Request::kAddFunction:
+      response = DoAddFunction(request.add_function(), std::move(fds));
+      break;
     case Request::kAddCapture:
       response = DoAddCapture(request.add_capture(), std::move(fds));
       break;
     case Request::kDropCaptures:
       for (const std::string& id : request.drop_captures().ids()) {
         service_.DropCapture(id);
+        python_.DropFunction(id);
       }
       response = Response();
       response->set_done(true);
@@ -320,6 +338,24 @@ absl::StatusOr<Response> Session::DoAddCapture(const AddCapture& call,
   return response;
 }
 
+absl::StatusOr<Response> Session::DoAddFunction(const AddFunction& call,
+                                                std::vector<Descriptor> fds) {
+  if (fds.size() != 3) {
+    return absl::InvalidArgumentError("add_function needs three descriptors");
+  }
+  pool::PythonCommand command;
+  command.interpreter = call.interpreter();
+  command.path.assign(call.path().begin(), call.path().end());
+  command.directory = call.directory();
+  Descriptor memory = std::move(fds[0]);
+  fds.erase(fds.begin());
+  python_.AddFunction(call.id(), std::move(memory), call.bytes(),
+                      std::move(command), std::move(fds));
+  Response response;
+  response.set_done(true);
+  return response;
+}
+
 absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
                                                  std::vector<Descriptor> fds) {
   if (fds.size() != 1) {
@@ -343,6 +379,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   }
   environment.caches = &caches_;
   environment.sources = &service_;
+  environment.functions = &python_;
   environment.warn = [this](std::string_view text) { service_.Log(30, text); };
 
   for (const InstanceState& last : call.last()) {

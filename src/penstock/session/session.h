@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "penstock/base/socket.h"
 #include "penstock/data/buffer.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
@@ -15,11 +16,11 @@
 #include "penstock/engine/pipeline.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
+#include "penstock/pool/python_pool.h"
 #include "penstock/session.pb.h"
 #include "penstock/session/frame_sender.h"
 #include "penstock/session/host_limits.h"
 #include "penstock/session/service_channel.h"
-#include "penstock/session/socket.h"
 
 namespace penstock::session {
 
@@ -57,6 +58,8 @@ class Session final {
   absl::StatusOr<Response> DoDescribe(const Describe& call);
   absl::StatusOr<Response> DoAddCapture(const AddCapture& call,
                                         std::vector<Descriptor> fds);
+  absl::StatusOr<Response> DoAddFunction(const AddFunction& call,
+                                         std::vector<Descriptor> fds);
   absl::StatusOr<Response> DoMakeIterator(const MakeIterator& call,
                                           std::vector<Descriptor> fds);
   absl::StatusOr<Answer> DoGetSegment(const GetSegment& call);
@@ -78,6 +81,7 @@ class Session final {
   const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;
+  pool::PythonPool python_;
   std::map<uint64_t, Reading> iterators_;
   uint64_t next_iterator_ = 1;
   // Last: its threads end before anything that they use does.

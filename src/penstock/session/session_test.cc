@@ -10,9 +10,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/base/socket_testing.h"
 #include "penstock/data/encode.h"
 #include "penstock/plan/plan_testing.h"
-#include "penstock/session/socket_testing.h"
 #include "penstock/session/version.h"
 
 namespace penstock::session {

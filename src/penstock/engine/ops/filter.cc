@@ -2,11 +2,10 @@
 
 #include "penstock/base/status.h"
 #include "penstock/engine/evaluate.h"
+#include "penstock/engine/ops/python_map.h"
 
 namespace penstock::engine {
 namespace {
-
-using Predicate = std::shared_ptr<const Evaluator>;
 
 // The rows of `chunk` with the predicate's errors, and its verdicts.
 struct Judged {
@@ -16,29 +15,37 @@ struct Judged {
   bool Holds(int64_t row) const { return *verdicts.Row<bool>(row); }
 };
 
-absl::StatusOr<Judged> Judge(const Evaluator& predicate, Chunk chunk,
-                             const Scope& scope) {
-  PENSTOCK_ASSIGN_OR_RETURN(Chunk verdicts, predicate.Apply(chunk, scope));
-  chunk.errors = std::move(verdicts.errors);
-  return Judged{std::move(chunk), std::move(verdicts.columns[0])};
+using Judge = std::function<absl::StatusOr<Judged>(Chunk)>;
+
+Judge JudgeBy(std::shared_ptr<const Evaluator> predicate, const Scope& scope) {
+  return [=](Chunk chunk) -> absl::StatusOr<Judged> {
+    PENSTOCK_ASSIGN_OR_RETURN(Chunk verdicts, predicate->Apply(chunk, scope));
+    chunk.errors = std::move(verdicts.errors);
+    return Judged{std::move(chunk), std::move(verdicts.columns[0])};
+  };
+}
+
+// Rows whose last component is the verdict.
+absl::StatusOr<Judged> ReadVerdicts(Chunk chunk) {
+  Column verdicts = std::move(chunk.columns.back());
+  chunk.columns.pop_back();
+  return Judged{std::move(chunk), std::move(verdicts)};
 }
 
 class FilterStream final : public Stream {
  public:
   FilterStream(const Scope& scope, const OpInfo& info,
-               std::unique_ptr<Stream> input, Predicate predicate)
+               std::unique_ptr<Stream> input, Judge judge)
       : Stream(StatsOf(scope, info)),
-        scope_(scope),
         input_(std::move(input)),
-        predicate_(std::move(predicate)) {}
+        judge_(std::move(judge)) {}
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     for (int tries = 0; tries < 64; ++tries) {
       PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
       if (!pull.has_rows()) return pull;
-      PENSTOCK_ASSIGN_OR_RETURN(
-          Judged judged, Judge(*predicate_, std::move(pull.chunk), scope_));
+      PENSTOCK_ASSIGN_OR_RETURN(Judged judged, judge_(std::move(pull.chunk)));
       Select(judged);
       const auto kept = static_cast<int64_t>(rows_.size());
       if (kept == judged.chunk.rows) return Pull::Rows(std::move(judged.chunk));
@@ -73,28 +80,25 @@ class FilterStream final : public Stream {
     rows_.resize(out - rows_.data());
   }
 
-  const Scope scope_;
   const std::unique_ptr<Stream> input_;
-  const Predicate predicate_;
+  const Judge judge_;
   std::vector<int32_t> rows_;  // kept from call to call for its memory
 };
 
 class TakeWhileStream final : public Stream {
  public:
   TakeWhileStream(const Scope& scope, const OpInfo& info,
-                  std::unique_ptr<Stream> input, Predicate predicate)
+                  std::unique_ptr<Stream> input, Judge judge)
       : Stream(StatsOf(scope, info)),
-        scope_(scope),
         input_(std::move(input)),
-        predicate_(std::move(predicate)) {}
+        judge_(std::move(judge)) {}
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     if (has_ended_) return Pull::End();
     PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
     if (!pull.has_rows()) return pull;
-    PENSTOCK_ASSIGN_OR_RETURN(
-        Judged judged, Judge(*predicate_, std::move(pull.chunk), scope_));
+    PENSTOCK_ASSIGN_OR_RETURN(Judged judged, judge_(std::move(pull.chunk)));
     int64_t rows = 0;
     while (rows < judged.chunk.rows &&
            (ErrorAt(judged.chunk, rows) != nullptr || judged.Holds(rows))) {
@@ -115,9 +119,8 @@ class TakeWhileStream final : public Stream {
   }
 
  private:
-  const Scope scope_;
   const std::unique_ptr<Stream> input_;
-  const Predicate predicate_;
+  const Judge judge_;
   bool has_ended_ = false;
 };
 
@@ -125,15 +128,24 @@ template <typename SomeStream>
 OperatorOr MakeWithPredicate(const plan::Function& function, OperatorPtr input,
                              OpContext& context) {
   const OpInfo& info = *context.info;
-  PENSTOCK_ASSIGN_OR_RETURN(
-      Predicate predicate,
-      Evaluator::Make(function, context.input_leaves[0], context));
-  return MakeOperator(
-      [predicate, &info, input](const Scope& scope) -> StreamOr {
-        PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
-        return std::make_unique<SomeStream>(scope, info, std::move(stream),
-                                            predicate);
-      });
+  std::shared_ptr<const Evaluator> predicate;
+  if (function.has_python()) {
+    PythonMapOptions options;
+    options.keeps_input = true;
+    options.deterministic = true;
+    PENSTOCK_ASSIGN_OR_RETURN(
+        input, MakePythonMap(function, options, std::move(input), context));
+  } else {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        predicate, Evaluator::Make(function, context.input_leaves[0], context));
+  }
+  return MakeOperator([predicate, &info,
+                       input](const Scope& scope) -> StreamOr {
+    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+    return std::make_unique<SomeStream>(
+        scope, info, std::move(stream),
+        predicate != nullptr ? JudgeBy(predicate, scope) : Judge(ReadVerdicts));
+  });
 }
 
 }  // namespace

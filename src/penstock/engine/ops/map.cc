@@ -4,6 +4,7 @@
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/given_runs.h"
 #include "penstock/engine/ops/parallel_map.h"
+#include "penstock/engine/ops/python_map.h"
 
 namespace penstock::engine {
 namespace {
@@ -56,6 +57,12 @@ class MapStream final : public Stream {
 OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
                    OpContext& context) {
   const OpInfo& info = *context.info;
+  if (spec.function().has_python()) {
+    PythonMapOptions options;
+    if (spec.has_parallelism()) options.parallelism = spec.parallelism();
+    if (spec.has_deterministic()) options.deterministic = spec.deterministic();
+    return MakePythonMap(spec.function(), options, std::move(input), context);
+  }
   PENSTOCK_ASSIGN_OR_RETURN(
       std::shared_ptr<const Evaluator> function,
       Evaluator::Make(spec.function(), context.input_leaves[0], context));
@@ -66,9 +73,13 @@ OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
   return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
     if (parallelism > 1 && !scope.run->options.is_row_exact) {
-      return MakeParallelMapStream(
-          scope, info, std::move(stream), function, parallelism,
-          deterministic.value_or(scope.run->options.is_deterministic));
+      ParallelMapOptions options;
+      options.parallelism = parallelism;
+      options.keep_order =
+          deterministic.value_or(scope.run->options.is_deterministic);
+      return MakeParallelMapStream(scope, info, std::move(stream),
+                                   StartOnExecutor(scope, info, function),
+                                   options);
     }
     return std::make_unique<MapStream>(scope, info, std::move(stream),
                                        function);

@@ -35,22 +35,24 @@ class Doorbell final {
 };
 
 // One chunk on its way through the function.
-class MapTask final : public Task {
+class MapTask final : public Task, public PendingRows {
  public:
   MapTask(const Scope& scope, const OpInfo& info, Chunk input,
-          std::shared_ptr<const Evaluator> function,
-          std::shared_ptr<Doorbell> doorbell)
+          std::shared_ptr<const Evaluator> function, std::function<void()> done)
       : Task(scope.run->environment.executor),
         scope_(scope),
         stats_(*StatsOf(scope, info)),
         input_(std::move(input)),
         function_(std::move(function)),
-        doorbell_(std::move(doorbell)) {}
+        done_(std::move(done)) {}
 
-  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
-  // REQUIRES: is_done().
-  absl::StatusOr<Chunk>& result() { return result_; }
-  uint64_t ticks() const { return ticks_; }
+  bool is_done() const override {
+    return is_done_.load(std::memory_order_acquire);
+  }
+  absl::StatusOr<Chunk> Take() override { return std::move(result_); }
+  int64_t nanos() const override {
+    return static_cast<int64_t>(static_cast<double>(ticks_) * NanosPerTick());
+  }
 
  protected:
   Next RunSlice() override {
@@ -63,7 +65,7 @@ class MapTask final : public Task {
     }
     input_ = Chunk();
     is_done_.store(true, std::memory_order_release);
-    doorbell_->Ring();
+    done_();
     return Next::kWait;
   }
 
@@ -72,7 +74,7 @@ class MapTask final : public Task {
   NodeStats& stats_;
   Chunk input_;
   const std::shared_ptr<const Evaluator> function_;
-  const std::shared_ptr<Doorbell> doorbell_;
+  const std::function<void()> done_;
   absl::StatusOr<Chunk> result_ = Chunk();
   uint64_t ticks_ = 0;
   std::atomic<bool> is_done_{false};
@@ -82,8 +84,8 @@ class MapTask final : public Task {
 struct Piece {
   std::string position;  // of the input before them
   int64_t rows = 0;
-  int64_t given = 0;              // from their beginning
-  std::shared_ptr<MapTask> task;  // null once the rows are in `chunk`
+  int64_t given = 0;                  // from their beginning
+  std::shared_ptr<PendingRows> task;  // null once the rows are in `chunk`
   Chunk chunk;
 
   bool is_given() const { return given == rows; }
@@ -95,16 +97,16 @@ struct Piece {
 class ParallelMapStream final : public Stream {
  public:
   ParallelMapStream(const Scope& scope, const OpInfo& info,
-                    std::unique_ptr<Stream> input,
-                    std::shared_ptr<const Evaluator> function,
-                    int64_t parallelism, bool keep_order)
-      : Stream(StatsOf(scope, info)),
-        scope_(scope),
-        info_(info),
+                    std::unique_ptr<Stream> input, StartRows start,
+                    const ParallelMapOptions& options)
+      : Stream(StatsOf(scope, info), options.counts),
         input_(std::move(input)),
-        function_(std::move(function)),
-        window_(static_cast<size_t>(2 * parallelism)),
-        keep_order_(keep_order),
+        start_(std::move(start)),
+        window_(options.is_exact
+                    ? 1
+                    : static_cast<size_t>(2 * options.parallelism)),
+        keep_order_(options.keep_order),
+        is_exact_(options.is_exact),
         doorbell_(std::make_shared<Doorbell>()) {}
 
  protected:
@@ -123,9 +125,8 @@ class ParallelMapStream final : public Stream {
       return Pull::End();
     }
     if (piece->task != nullptr) {
-      PENSTOCK_RETURN_IF_ERROR(piece->task->result().status());
-      Learn(*piece->task);
-      piece->chunk = *std::move(piece->task->result());
+      Learn(piece->task->nanos());
+      PENSTOCK_ASSIGN_OR_RETURN(piece->chunk, piece->task->Take());
       piece->task = nullptr;
       --num_tasks_;
     }
@@ -166,6 +167,7 @@ class ParallelMapStream final : public Stream {
   void FillWindow(const Request& request) {
     while (num_tasks_ < window_ && pieces_.size() < MaxPieces() &&
            !has_ended_ && failure_.ok()) {
+      if (is_exact_ && !pieces_.empty()) return;
       WireWriter position;
       input_->Save(position);
       if (!runs_.empty() && runs_.front().keep == 0) {
@@ -177,8 +179,9 @@ class ParallelMapStream final : public Stream {
         runs_.PopFront();
         continue;
       }
+      const int64_t wanted = is_exact_ ? request.max_rows : rows_per_task_;
       absl::StatusOr<Pull> pull =
-          input_->Next({runs_.Limit(rows_per_task_), request.waker});
+          input_->Next({runs_.Limit(wanted), request.waker});
       if (!pull.ok()) {
         failure_ = pull.status();  // after the rows before it
         return;
@@ -187,31 +190,27 @@ class ParallelMapStream final : public Stream {
       if (!pull->has_rows()) return;
       const int64_t rows = pull->chunk.rows;
       runs_.Read(rows);
-      pieces_.push_back(
-          {position.Take(),
-           rows,
-           0,
-           std::make_shared<MapTask>(scope_, info_, std::move(pull->chunk),
-                                     function_, doorbell_),
-           {}});
+      pieces_.push_back({position.Take(),
+                         rows,
+                         0,
+                         start_(std::move(pull->chunk),
+                                [doorbell = doorbell_] { doorbell->Ring(); }),
+                         {}});
       ++num_tasks_;
-      pieces_.back().task->Wake();
     }
   }
 
   // A hand-off costs about 30 µs: a task should run for ten times that.
-  void Learn(const MapTask& task) {
-    const double nanos = static_cast<double>(task.ticks()) * NanosPerTick();
+  void Learn(int64_t nanos) {
     if (nanos < 300'000 && rows_per_task_ < kMaxChunkRows) rows_per_task_ *= 2;
     if (nanos > 3'000'000 && rows_per_task_ > 1) rows_per_task_ /= 2;
   }
 
-  const Scope scope_;
-  const OpInfo& info_;
   const std::unique_ptr<Stream> input_;
-  const std::shared_ptr<const Evaluator> function_;
+  const StartRows start_;
   const size_t window_;
   const bool keep_order_;
+  const bool is_exact_;
   const std::shared_ptr<Doorbell> doorbell_;
   std::list<Piece> pieces_;  // in the input's order; the first has rows left
   size_t num_tasks_ = 0;     // pieces that have one
@@ -223,13 +222,22 @@ class ParallelMapStream final : public Stream {
 
 }  // namespace
 
+StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
+                          std::shared_ptr<const Evaluator> function) {
+  return [scope, &info, function = std::move(function)](
+             Chunk input, std::function<void()> done) {
+    auto task = std::make_shared<MapTask>(scope, info, std::move(input),
+                                          function, std::move(done));
+    task->Wake();
+    return task;
+  };
+}
+
 std::unique_ptr<Stream> MakeParallelMapStream(
     const Scope& scope, const OpInfo& info, std::unique_ptr<Stream> input,
-    std::shared_ptr<const Evaluator> function, int64_t parallelism,
-    bool keep_order) {
+    StartRows start, const ParallelMapOptions& options) {
   return std::make_unique<ParallelMapStream>(scope, info, std::move(input),
-                                             std::move(function), parallelism,
-                                             keep_order);
+                                             std::move(start), options);
 }
 
 }  // namespace penstock::engine

@@ -1,21 +1,40 @@
-// A map as a parallel region: chunks of its input are tasks on the executor,
-// and a bounded window puts their results back in order.
+// A map as a parallel region: chunks of its input are on their way through the
+// function at once, and a bounded window puts their results back in order.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/operator.h"
+#include "penstock/engine/row_function.h"
 
 namespace penstock::engine {
 
-// At most 2 x parallelism chunks are under way or wait for their turn. Rows per
-// task grow until a task is worth its hand-off. If not `keep_order`, results
-// are given as they come; a saved position then repeats no row and loses none,
-// but the order after a restore may differ.
+// Puts a chunk on its way; the function that is given is called when it is
+// done.
+using StartRows = std::function<std::shared_ptr<PendingRows>(
+    Chunk input, std::function<void()> done)>;
+
+// A chunk as a task on the executor.
+StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
+                          std::shared_ptr<const Evaluator> function);
+
+struct ParallelMapOptions {
+  // At most twice as many chunks are under way or wait for their turn.
+  int64_t parallelism = 1;
+  // If not, results are given as they come; a saved position then repeats no
+  // row and loses none, but the order after a restore may differ.
+  bool keep_order = true;
+  // Nothing is begun but what was asked for.
+  bool is_exact = false;
+  // Whose rows the stream's are.
+  Stream::Counts counts = Stream::Counts::kAll;
+};
+
+// Rows per chunk grow until one is worth its hand-off.
 std::unique_ptr<Stream> MakeParallelMapStream(
     const Scope& scope, const OpInfo& info, std::unique_ptr<Stream> input,
-    std::shared_ptr<const Evaluator> function, int64_t parallelism,
-    bool keep_order);
+    StartRows start, const ParallelMapOptions& options);
 
 }  // namespace penstock::engine

@@ -1,4 +1,4 @@
-#include "penstock/session/socket.h"
+#include "penstock/base/socket.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock::session {
+namespace penstock {
 namespace {
 
 absl::Status Gone() { return absl::CancelledError("the other end has gone"); }
@@ -130,4 +130,4 @@ absl::StatusOr<size_t> ReceiveSome(int socket, char* out, size_t size) {
   return SystemError("cannot receive");
 }
 
-}  // namespace penstock::session
+}  // namespace penstock

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock::session {
+namespace penstock {
 
 // Closes its descriptor.
 class Descriptor final {
@@ -49,4 +49,4 @@ absl::Status ReceiveAll(int socket, char* out, size_t size,
 // Cancelled at the end of the stream.
 absl::StatusOr<size_t> ReceiveSome(int socket, char* out, size_t size);
 
-}  // namespace penstock::session
+}  // namespace penstock

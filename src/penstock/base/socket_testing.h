@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "penstock/session/socket.h"
+#include "penstock/base/socket.h"
 
-namespace penstock::session {
+namespace penstock {
 
 // Far longer than anything under test takes, also under a sanitizer.
 inline constexpr int kDeadlineMillis = 30'000;
@@ -48,4 +48,4 @@ inline std::string ReadExactly(int fd, size_t size) {
   return bytes;
 }
 
-}  // namespace penstock::session
+}  // namespace penstock

@@ -1,4 +1,4 @@
-#include "penstock/session/socket.h"
+#include "penstock/base/socket.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "penstock/session/socket_testing.h"
+#include "penstock/base/socket_testing.h"
 
-namespace penstock::session {
+namespace penstock {
 namespace {
 
 bool IsOpen(int fd) { return fcntl(fd, F_GETFD) >= 0; }
@@ -152,4 +152,4 @@ TEST(Socket, TrySendSaysWhenThereIsNoRoom) {
 }
 
 }  // namespace
-}  // namespace penstock::session
+}  // namespace penstock

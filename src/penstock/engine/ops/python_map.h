@@ -1,0 +1,33 @@
+// PythonMap: each element through a function of the user's, run in processes of
+// a pool.
+//
+//   Order        that of the input, unless given up
+//   Cardinality  that of the input
+//   Memory       the chunks under way: twice the parallelism
+//   Threads      one caller at a time; no thread of the engine runs the
+//   function Checkpoint   the input's position; rows under way are computed
+//   again Errors       what the function raises, at its row; a process that
+//   ends, or
+//                an element past its deadline, likewise
+//   Knobs        parallelism
+#pragma once
+
+#include <optional>
+
+#include "penstock/engine/operator.h"
+
+namespace penstock::engine {
+
+struct PythonMapOptions {
+  std::optional<int64_t> parallelism;
+  std::optional<bool> deterministic;
+  // Rows keep their components, and what the function gives is added after
+  // them: for those who look at both (filter).
+  bool keeps_input = false;
+};
+
+OperatorOr MakePythonMap(const plan::Function& function,
+                         const PythonMapOptions& options, OperatorPtr input,
+                         OpContext& context);
+
+}  // namespace penstock::engine

@@ -1,0 +1,52 @@
+// Processes that run the user's Python functions, and who runs what.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/base/mutex.h"
+#include "penstock/base/socket.h"
+#include "penstock/data/arena.h"
+#include "penstock/engine/row_function.h"
+#include "penstock/pool/worker_process.h"
+
+namespace penstock::pool {
+
+class PoolCall;
+class Supervisor;
+
+// Thread-safe. Starts no process before the first call; then as many as there
+// are cores to use, kept until the pool ends.
+//
+// A process that ends in the middle of a row is replaced, and its rows are
+// given to another; a row in which a second process ends is an error. A row
+// past its deadline is one at once. What a call was given and what came of it
+// lie in shared memory, bounded by `memory_bytes`.
+class PythonPool final : public engine::RowFunctions {
+ public:
+  PythonPool(int processes, size_t memory_bytes);
+  ~PythonPool() override;
+
+  // Function `id`: `bytes` of `memory`, as python/penstock/_pool_worker.py
+  // reads them. The command replaces the last one for processes not yet
+  // started.
+  void AddFunction(const std::string& id, Descriptor memory, uint64_t bytes,
+                   PythonCommand command, std::vector<Descriptor> outputs);
+  void DropFunction(const std::string& id);
+
+  std::shared_ptr<engine::PendingRows> Call(
+      const Settings& settings, Chunk input,
+      std::function<void()> done) override;
+  int64_t parallelism() const override { return processes_; }
+
+ private:
+  const int processes_;
+  const std::shared_ptr<Supervisor> supervisor_;
+};
+
+}  // namespace penstock::pool
