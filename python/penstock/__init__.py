@@ -14,6 +14,7 @@ Example:
 from __future__ import annotations
 
 from penstock import _functions
+from penstock._composites import Ragged, Sparse
 from penstock._dataset import Dataset
 from penstock._dtypes import (
     DType,
@@ -70,7 +71,7 @@ from penstock._pipeline import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
 )
-from penstock._spec import TensorSpec
+from penstock._spec import DatasetSpec, TensorSpec
 from penstock._symbol import Symbol
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "DType",
     "DataLossError",
     "Dataset",
+    "DatasetSpec",
     "DeadlineExceededError",
     "EngineDiedError",
     "FailedPreconditionError",
@@ -98,7 +100,9 @@ __all__ = [
     "OutOfRangeError",
     "PenstockError",
     "PermissionDeniedError",
+    "Ragged",
     "ResourceExhaustedError",
+    "Sparse",
     "Symbol",
     "TFRecordDataset",
     "TensorSpec",

@@ -184,7 +184,7 @@ class Actions(Pipeline):
             True
         """
         text: str = self._describe().get("text", "")
-        return text
+        return text.rstrip("\n")
 
     def _describe(self) -> dict[str, Any]:
         return _engine.call("describe", {"plan": self._plan})
