@@ -14,6 +14,7 @@ Example:
 from __future__ import annotations
 
 from penstock import _functions
+from penstock._composites import Ragged, Sparse
 from penstock._dataset import Dataset
 from penstock._dtypes import (
     DType,
@@ -71,7 +72,7 @@ from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
 )
 from penstock._python import native, python_function
-from penstock._spec import TensorSpec
+from penstock._spec import DatasetSpec, TensorSpec
 from penstock._stats import IteratorStats, NodeStats
 from penstock._symbol import Symbol
 
@@ -85,6 +86,7 @@ __all__ = [
     "DType",
     "DataLossError",
     "Dataset",
+    "DatasetSpec",
     "DeadlineExceededError",
     "EngineDiedError",
     "FailedPreconditionError",
@@ -101,7 +103,9 @@ __all__ = [
     "PenstockError",
     "PermissionDeniedError",
     "PythonOptions",
+    "Ragged",
     "ResourceExhaustedError",
+    "Sparse",
     "Symbol",
     "TFRecordDataset",
     "TensorSpec",

@@ -10,14 +10,21 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from penstock import _engine
-from penstock._chunk import Encoded
 from penstock._errors import InvalidArgumentError
 
 # Up to this, rows are carried by the plan itself.
 INLINE_BYTES = 4096
+
+
+class Writable(Protocol):
+    """What has a size and can be written to memory of that size."""
+
+    size: int
+
+    def write(self, out: Any) -> None: ...
 
 
 class RowsCapture:
@@ -34,7 +41,7 @@ class RowsCapture:
         hold(self, fd)
 
     @staticmethod
-    def make(encoded: Encoded) -> RowsCapture:
+    def make(encoded: Writable) -> RowsCapture:
         import hashlib
 
         fd = memory_file(encoded.size)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from penstock._actions import Actions
+from penstock._grouping import Grouping
+from penstock._mixing import Mixing
 from penstock._public import ClassOnly, publish
 from penstock._sources import Sources
 from penstock._transforms import Transforms
 
 
-class Dataset(Sources, Transforms, Actions):
+class Dataset(Sources, Transforms, Grouping, Mixing, Actions):
     """A description of an input pipeline.
 
     Immutable: each method gives a new dataset. Nothing is computed before it is

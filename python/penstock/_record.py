@@ -69,17 +69,18 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
         refusal.is_final = True
         raise refusal from None
     leaves = [leaf for e in elements for leaf in _spec.flatten(e)]
-    recording = Recording(leaves, _recording.current())
-    symbols = iter([Symbol(recording, i) for i in range(len(leaves))])
-    arguments = tuple(_spec.pack(e, symbols) for e in elements)
-    of_what = (
-        "the state and the element" if len(elements) > 1 else "the element"
-    )
-    if len(arguments) == 1 and _spec.is_plain_tuple(arguments[0]):
-        arguments = arguments[0]
-        of_what = "a tuple's components are passed as separate arguments"
-    _check_arity(function, arguments, of_what)
+    specs = [_spec.tensor_spec(leaf) for leaf in leaves]
+    recording = Recording(specs, _recording.current())
     with _recording.activate(recording):
+        values = iter([_value(recording, i, x) for i, x in enumerate(leaves)])
+        arguments = tuple(_spec.pack(e, values) for e in elements)
+        of_what = (
+            "the state and the element" if len(elements) > 1 else "the element"
+        )
+        if len(arguments) == 1 and _spec.is_plain_tuple(arguments[0]):
+            arguments = arguments[0]
+            of_what = "a tuple's components are passed as separate arguments"
+        _check_arity(function, arguments, of_what)
         result = _call(function, arguments)
         _purity.check_unchanged(function, containers)
         return _finish(recording, function, result)
@@ -104,6 +105,15 @@ def _check_arity(
         )
         refusal.is_final = True
         raise refusal from None
+
+
+def _value(recording: Recording, step: int, leaf: Any) -> Any:
+    """What a function is called with for a component."""
+    if isinstance(leaf, _spec.DatasetSpec):
+        from penstock._nested import argument
+
+        return argument(recording, step, leaf.element_spec)
+    return Symbol(recording, step)
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

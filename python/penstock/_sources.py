@@ -123,7 +123,7 @@ class Sources(Pipeline):
         if _has_symbols(tensors):
             return _from_values(tensors, False)
         rows, captures = _rows.one_row(tensors)
-        return _from_rows(rows, captures, tensors)
+        return _from_rows("from_tensors", rows, captures, tensors)
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: Any = None) -> Dataset:
@@ -140,7 +140,7 @@ class Sources(Pipeline):
         if _has_symbols(tensors):
             return _from_values(tensors, True)
         rows, captures = _rows.slices(tensors)
-        return _from_rows(rows, captures, tensors)
+        return _from_rows("from_tensor_slices", rows, captures, tensors)
 
     @staticmethod
     def from_list(elements: Sequence[Any], name: Any = None) -> Dataset:
@@ -151,7 +151,7 @@ class Sources(Pipeline):
             [array([1]), array([2, 3])]
         """
         rows, captures = _rows.each(elements)
-        return _from_rows(rows, captures, elements[0])
+        return _from_rows("from_list", rows, captures, elements[0])
 
     @staticmethod
     def from_generator(
@@ -285,9 +285,12 @@ def _has_symbols(tensors: Any) -> bool:
     return any(map(is_symbolic, _spec.flatten(tensors)))
 
 
-def _from_rows(rows: Any, captures: Any, structure: Any) -> Dataset:
+def _from_rows(kind: str, rows: Any, captures: Any, structure: Any) -> Dataset:
     return append(
-        "rows", rows, captures=captures, types=_spec.types_of(structure)
+        "rows",
+        {**rows, "kind": kind},
+        captures=captures,
+        types=_spec.types_of(structure),
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _dtypes
+from penstock._composites import Ragged, Sparse
 from penstock._dtypes import DType
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
@@ -26,6 +27,12 @@ Types = Mapping[str, type]
 NO_TYPES: Types = {}
 # As deep as plans go.
 MAX_DEPTH = 16
+# Structures that are one value each: plans know them by these names.
+_COMPOSITES: dict[type, str] = {
+    Ragged: "penstock.Ragged",
+    Sparse: "penstock.Sparse",
+}
+_COMPOSITE_TYPES = {name: cls for cls, name in _COMPOSITES.items()}
 
 
 class TensorSpec:
@@ -101,6 +108,41 @@ class TensorSpec:
         spec.dtype = _dtypes.BY_WIRE_NAME[message["dtype"]]
         spec.name = None
         return spec
+
+
+class DatasetSpec:
+    """A dataset inside an element: what `window` makes.
+
+    Example:
+        >>> ps.Dataset.range(4).window(2).element_spec
+        DatasetSpec(TensorSpec(shape=(), dtype=ps.int64))
+    """
+
+    __slots__ = ("element_spec",)
+
+    element_spec: Any
+
+    def __init__(self, element_spec: Any) -> None:
+        self.element_spec = element_spec
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DatasetSpec):
+            return NotImplemented
+        return bool(self.element_spec == other.element_spec)
+
+    def __hash__(self) -> int:
+        return hash(("DatasetSpec", repr(self.element_spec)))
+
+
+def tensor_spec(leaf: Any) -> TensorSpec:
+    """The spec of a leaf's column."""
+    if isinstance(leaf, DatasetSpec):
+        return TensorSpec((), _dtypes.string)
+    assert isinstance(leaf, TensorSpec)
+    return leaf
 
 
 def _dim(value: Any) -> int | None:
@@ -272,6 +314,8 @@ def flatten_like(structure: Any, value: Any) -> list[Any]:
 
 
 def type_name(cls: type) -> str:
+    if cls in _COMPOSITES:
+        return _COMPOSITES[cls]
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -287,6 +331,8 @@ def types_of(structure: Any) -> dict[str, type]:
             parts = (getattr(node, name) for name in _fields(node))
         elif isinstance(node, tuple):
             parts = node
+        elif isinstance(node, DatasetSpec):
+            parts = (node.element_spec,)
         else:
             return
         for part in parts:
@@ -332,6 +378,8 @@ def to_json(structure: Any, leaf: Callable[[Any], Json] | None = None) -> Json:
         return {"tensor": leaf(structure)}
     if isinstance(structure, TensorSpec):
         return {"tensor": structure.to_json()}
+    if isinstance(structure, DatasetSpec):
+        return {"dataset": {"element": to_json(structure.element_spec)}}
     # Only the structure counts; the engine wants some dtype nevertheless.
     return {"tensor": {"dtype": "BOOL"}}
 
@@ -353,12 +401,16 @@ def from_json(message: Json, types: Types = NO_TYPES) -> Any:
         return cls(**dict(zip(body.get("fields", []), values, strict=True)))
     if "none" in message:
         return None
+    if "dataset" in message:
+        return DatasetSpec(from_json(message["dataset"]["element"], types))
     items = message.get("tuple", {}).get("items", [])
     return tuple(from_json(item, types) for item in items)
 
 
 def find_type(name: str, types: Types) -> type:
     """The class that a plan calls `name`."""
+    if name in _COMPOSITE_TYPES:
+        return _COMPOSITE_TYPES[name]
     if name in types:
         return types[name]
     module, _, qualname = name.partition(":")
@@ -385,6 +437,11 @@ def assembler(structure: Any) -> Callable[[Sequence[Rows], int], Rows]:
     """What turns columns (lists of their rows) into a list of elements."""
     if structure is None:
         return lambda columns, rows: [None] * rows
+    if isinstance(structure, DatasetSpec):
+        from penstock._nested import dataset_of
+
+        inner = structure.element_spec
+        return lambda columns, rows: [dataset_of(x, inner) for x in columns[0]]
     if is_leaf(structure):
         return lambda columns, rows: columns[0]
     parts, build = _parts(structure)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _dtypes, _python, _recording, _rows, _spec
+from penstock import _batching, _dtypes, _python, _rows, _spec
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -369,8 +369,10 @@ class Transforms(Pipeline):
             "padded_batch",
             {
                 "size": whole("batch_size", batch_size),
-                "shapes": _padded_shapes(self.element_spec, padded_shapes),
-                "padding": _padding(self.element_spec, padding_values),
+                "shapes": _batching.padded_shapes(
+                    self.element_spec, padded_shapes
+                ),
+                "padding": _batching.padding(self.element_spec, padding_values),
                 "drop_remainder": bool(drop_remainder),
             },
             [self],
@@ -513,53 +515,3 @@ def _folding(self: Pipeline, initial_state: Any, function: Any) -> Any:
     structure = _spec.from_json(state["spec"], _spec.types_of(initial_state))
     recorded = record(function, [structure, self.element_spec])
     return state, recorded, captures
-
-
-def _padded_shapes(element: Any, given: Any) -> list[dict[str, Any]]:
-    specs = _spec.flatten(element)
-    if given is None:
-        shapes = [
-            None if spec.shape is None else (None,) * len(spec.shape)
-            for spec in specs
-        ]
-    elif _spec.is_leaf(element):
-        shapes = [given]
-    else:
-        shapes = _spec.flatten_like(element, given)
-    for shape in shapes:
-        if shape is not None and not isinstance(
-            shape, (tuple, list, np.ndarray)
-        ):
-            raise refused(
-                InvalidTypeError,
-                "padded_shapes must have a tuple of sizes for each component; "
-                f"got {shape!r}",
-            )
-    return [_spec.shape_to_json(shape) for shape in shapes]
-
-
-def _padding(element: Any, given: Any) -> list[dict[str, Any]]:
-    specs = _spec.flatten(element)
-    if given is None or (_spec.is_leaf(given) and len(specs) != 1):
-        values = [given] * len(specs)
-    elif _spec.is_leaf(element):
-        values = [given]
-    else:
-        values = _spec.flatten_like(element, given)
-    return [
-        _padding_value(spec.dtype, item)
-        for spec, item in zip(specs, values, strict=True)
-    ]
-
-
-def _padding_value(dtype: _dtypes.DType, given: Any) -> dict[str, Any]:
-    if given is None:
-        given = b"" if dtype == _dtypes.string else 0
-        if dtype == _dtypes.bool_:
-            given = False
-    if isinstance(given, (np.ndarray, np.generic, str, bytes)):
-        return _recording.tensor_to_json(given)
-    try:
-        return _recording.tensor_to_json(given, dtype)
-    except (TypeError, ValueError) as error:
-        raise refused(InvalidTypeError, f"padding_values: {error}") from None

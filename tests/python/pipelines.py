@@ -97,4 +97,25 @@ def make_pipelines(folder):
         "random": ps.Dataset.random(seed=5).take(4),
         "large": ps.Dataset.from_tensor_slices(np.arange(3000).reshape(3, -1)),
         "empty": ps.Dataset.range(0),
+        "window": ps.Dataset.range(8)
+        .window(3, shift=2)
+        .flat_map(lambda w: w.batch(3)),
+        "group_by_window": ps.Dataset.range(9).group_by_window(
+            lambda x: x % 3, lambda key, group: group.batch(2), window_size=2
+        ),
+        "bucket": ps.Dataset.range(9)
+        .map(lambda n: ps.arange(n % 4))
+        .bucket_by_sequence_length(lambda x: ps.size(x), [2], [2, 3]),
+        "sample": ps.Dataset.sample_from_datasets(
+            [ps.Dataset.range(4), ps.Dataset.range(10, 14)], seed=2
+        ),
+        "choose": ps.Dataset.choose_from_datasets(
+            [ps.Dataset.range(4), ps.Dataset.range(10, 14)],
+            ps.Dataset.range(6).map(lambda x: x % 2),
+        ),
+        "unique": ps.Dataset.range(9).map(lambda x: x % 5).unique(),
+        "assert_cardinality": ps.Dataset.range(4).assert_cardinality(4),
+        "resample": ps.Dataset.range(12).rejection_resample(
+            lambda x: x % 2, [0.8, 0.2], seed=3
+        ),
     }

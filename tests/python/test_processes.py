@@ -47,8 +47,13 @@ def run_script(text, *, check=True, **options):
 
 
 @pytest.mark.parametrize(
-    "name", ["map", "shuffle", "interleave", "batch", "text", "dict", "large"]
-)
+    "name",
+    [
+        "map", "shuffle", "interleave", "batch", "text", "dict", "large",
+        "window", "group_by_window", "bucket", "sample", "choose", "unique",
+        "resample",
+    ],
+)  # fmt: skip
 def test_killed_at_every_step(pipelines, name):
     ds = pipelines[name]
     ds.set_epoch(0)

@@ -16,7 +16,8 @@ NAMES = [
     "take_skip", "shuffle", "cache", "zip", "concatenate", "flat_map",
     "interleave", "scan", "enumerate", "shard", "take_while", "prefetch",
     "text", "strings", "dict", "named", "ragged", "padded", "generator",
-    "random", "large", "empty",
+    "random", "large", "empty", "window", "group_by_window", "bucket",
+    "sample", "choose", "unique", "assert_cardinality", "resample",
 ]  # fmt: skip
 
 

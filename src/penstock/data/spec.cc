@@ -82,6 +82,12 @@ PartialShape Relax(const PartialShape& a, const PartialShape& b) {
   return PartialShape(std::move(dims));
 }
 
+TensorSpec TensorSpec::Scalar(DType dtype) {
+  TensorSpec spec;
+  spec.dtype = dtype;
+  return spec;
+}
+
 std::string TensorSpec::ToString() const {
   return absl::StrCat(View(Name(dtype)), shape.ToString());
 }
@@ -99,14 +105,37 @@ ElementSpec ElementSpec::Tuple(std::vector<ElementSpec> children) {
   return element;
 }
 
+ElementSpec ElementSpec::Dataset(ElementSpec element) {
+  ElementSpec dataset;
+  dataset.kind = Kind::kDataset;
+  dataset.children.push_back(std::move(element));
+  return dataset;
+}
+
+bool ElementSpec::has_dataset() const {
+  return kind == Kind::kDataset || std::any_of(children.begin(), children.end(),
+                                               [](const ElementSpec& child) {
+                                                 return child.has_dataset();
+                                               });
+}
+
 namespace {
 
 void FlattenInto(const ElementSpec& spec, std::vector<TensorSpec>& leaves) {
+  if (spec.kind == ElementSpec::Kind::kDataset) {
+    leaves.emplace_back();
+    leaves.back().dtype = DType::kString;
+    return;
+  }
   if (spec.kind == ElementSpec::Kind::kTensor) leaves.push_back(spec.tensor);
   for (const ElementSpec& child : spec.children) FlattenInto(child, leaves);
 }
 
 void Replace(ElementSpec& spec, absl::Span<const TensorSpec>& leaves) {
+  if (spec.kind == ElementSpec::Kind::kDataset) {
+    leaves.remove_prefix(1);
+    return;
+  }
   if (spec.kind == ElementSpec::Kind::kTensor) {
     spec.tensor = leaves.front();
     leaves.remove_prefix(1);
@@ -148,8 +177,27 @@ std::string ElementSpec::ToString() const {
       return absl::StrCat("{", list, "}");
     case Kind::kNamed:
       return absl::StrCat(type_name, "(", list, ")");
+    case Kind::kDataset:
+      return absl::StrCat("Dataset(", list, ")");
   }
   return "?";
+}
+
+bool IsRagged(const ElementSpec& spec) {
+  return spec.kind == ElementSpec::Kind::kNamed &&
+         spec.type_name == kRaggedType && spec.children.size() == 2 &&
+         (IsRagged(spec.children[0]) ||
+          spec.children[0].kind == ElementSpec::Kind::kTensor) &&
+         spec.children[1].kind == ElementSpec::Kind::kTensor;
+}
+
+bool IsSparse(const ElementSpec& spec) {
+  return spec.kind == ElementSpec::Kind::kNamed &&
+         spec.type_name == kSparseType && spec.children.size() == 3 &&
+         std::all_of(spec.children.begin(), spec.children.end(),
+                     [](const ElementSpec& child) {
+                       return child.kind == ElementSpec::Kind::kTensor;
+                     });
 }
 
 bool SameStructure(const ElementSpec& a, const ElementSpec& b) {
@@ -159,6 +207,10 @@ bool SameStructure(const ElementSpec& a, const ElementSpec& b) {
   }
   if (a.kind == ElementSpec::Kind::kNamed && a.type_name != b.type_name) {
     return false;
+  }
+  // What a dataset's elements are is part of the structure, shapes included.
+  if (a.kind == ElementSpec::Kind::kDataset) {
+    return a.children[0] == b.children[0];
   }
   for (size_t i = 0; i < a.children.size(); ++i) {
     if (!SameStructure(a.children[i], b.children[i])) return false;

@@ -58,6 +58,8 @@ struct TensorSpec {
   DType dtype = DType::kInt64;
   PartialShape shape;
 
+  static TensorSpec Scalar(DType dtype);
+
   std::string ToString() const;  // "int64(None, 3)"
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
@@ -65,11 +67,14 @@ struct TensorSpec {
 // An element's structure, with a TensorSpec at each leaf. Columns are the
 // leaves from left to right.
 struct ElementSpec {
-  enum class Kind : uint8_t { kTensor, kTuple, kDict, kNamed, kNone };
+  enum class Kind : uint8_t { kTensor, kTuple, kDict, kNamed, kNone, kDataset };
 
   Kind kind = Kind::kTuple;
-  TensorSpec tensor;                  // kTensor
-  std::vector<ElementSpec> children;  // kTuple, kDict, kNamed
+  TensorSpec tensor;  // kTensor
+  // kTuple, kDict, kNamed. kDataset: the element of the dataset, whose leaves
+  // are none of this element's: a dataset is one leaf, a scalar string that
+  // holds its rows as an encoded chunk.
+  std::vector<ElementSpec> children;
   // kDict: the keys, sorted (so that dicts differing in order alone have the
   // same columns); kNamed: the fields in order.
   std::vector<std::string> keys;
@@ -80,6 +85,10 @@ struct ElementSpec {
 
   static ElementSpec Tensor(TensorSpec spec);
   static ElementSpec Tuple(std::vector<ElementSpec> children);
+  static ElementSpec Dataset(ElementSpec element);
+
+  // Whether there is a dataset in it.
+  bool has_dataset() const;
 
   // The leaves from left to right.
   std::vector<TensorSpec> Flatten() const;
@@ -87,6 +96,18 @@ struct ElementSpec {
   ElementSpec WithLeaves(absl::Span<const TensorSpec> leaves) const;
   std::string ToString() const;
 };
+
+// The class names of structures that are one value each, not several: their
+// tensors are batched, split and kept together.
+//   Ragged(values, row_splits)              values: a tensor, or Ragged again
+//   Sparse(indices, values, dense_shape)
+inline constexpr char kRaggedType[] = "penstock.Ragged";
+inline constexpr char kSparseType[] = "penstock.Sparse";
+bool IsRagged(const ElementSpec& spec);
+bool IsSparse(const ElementSpec& spec);
+inline bool IsComposite(const ElementSpec& spec) {
+  return IsRagged(spec) || IsSparse(spec);
+}
 
 // Whether the structures match, leaves' specs aside (`order` never counts).
 bool SameStructure(const ElementSpec& a, const ElementSpec& b);

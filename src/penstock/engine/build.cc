@@ -1,11 +1,14 @@
 #include "penstock/engine/build.h"
 
+#include "penstock/engine/ops/assert_cardinality.h"
 #include "penstock/engine/ops/batch.h"
 #include "penstock/engine/ops/cache.h"
+#include "penstock/engine/ops/choose.h"
 #include "penstock/engine/ops/concatenate.h"
 #include "penstock/engine/ops/enumerate.h"
 #include "penstock/engine/ops/filter.h"
 #include "penstock/engine/ops/generator.h"
+#include "penstock/engine/ops/grouping.h"
 #include "penstock/engine/ops/ignore_errors.h"
 #include "penstock/engine/ops/interleave.h"
 #include "penstock/engine/ops/list_files.h"
@@ -21,6 +24,8 @@
 #include "penstock/engine/ops/shuffle.h"
 #include "penstock/engine/ops/take.h"
 #include "penstock/engine/ops/unbatch.h"
+#include "penstock/engine/ops/unique.h"
+#include "penstock/engine/ops/window.h"
 #include "penstock/engine/ops/zip.h"
 
 namespace penstock::engine {
@@ -93,6 +98,25 @@ OperatorOr BuildOperator(const plan::Node& node,
       return MakeIgnoreErrors(node.ignore_errors(), in, context);
     case plan::Node::kWithOptions:
       return in;  // the pipeline reads them
+    case plan::Node::kNestedRows:
+      return MakeNestedRows(node.nested_rows(), context);
+    case plan::Node::kWindow:
+      return MakeWindow(node.window(), in, context);
+    case plan::Node::kGroupByWindow:
+      return MakeGroupByWindow(node.group_by_window(), in, context);
+    case plan::Node::kBucketBySequenceLength:
+      return MakeBucketBySequenceLength(node.bucket_by_sequence_length(), in,
+                                        context);
+    case plan::Node::kSampleFromDatasets:
+      return MakeSample(node.sample_from_datasets(), std::move(inputs),
+                        context);
+    case plan::Node::kChooseFromDatasets:
+      return MakeChoose(node.choose_from_datasets(), std::move(inputs),
+                        context);
+    case plan::Node::kUnique:
+      return MakeUnique(in, context);
+    case plan::Node::kAssertCardinality:
+      return MakeAssertCardinality(node.assert_cardinality(), in, context);
     case plan::Node::OP_NOT_SET:
       break;
   }

@@ -91,6 +91,19 @@ Buffer SourceLineage(const Scope& scope, int64_t first, int64_t rows) {
   return lineage;
 }
 
+Buffer GroupLineage(const Chunk& chunk, int64_t size) {
+  if (!chunk.has_lineage()) return Buffer();
+  const int64_t groups = chunk.rows / size;
+  Buffer lineage = Buffer::Allocate(groups * sizeof(uint64_t));
+  const uint64_t* in = chunk.lineage.As<uint64_t>();
+  for (int64_t g = 0; g < groups; ++g) {
+    uint64_t hash = static_cast<uint64_t>(size);
+    for (int64_t i = 0; i < size; ++i) hash = Combine(hash, *in++);
+    lineage.MutableAs<uint64_t>()[g] = hash;
+  }
+  return lineage;
+}
+
 void SaltLineage(Chunk& chunk, uint64_t salt) {
   if (!chunk.has_lineage()) return;
   Buffer salted = Buffer::Allocate(chunk.lineage.size());

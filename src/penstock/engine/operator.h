@@ -61,7 +61,8 @@ class Operator {
 struct OpContext {
   // Lives as long as the pipeline.
   const OpInfo* info;
-  // Specs of the inputs' elements, flat; of the bound values.
+  // Specs of the inputs' elements, whole and flat; of the bound values.
+  std::vector<ElementSpec> input_specs;
   std::vector<std::vector<TensorSpec>> input_leaves;
   std::vector<TensorSpec> bound;
   // What holds large constants; null where there are none.
@@ -100,6 +101,10 @@ absl::StatusOr<int64_t> IntegerOf(const plan::Value& value, const Scope& scope,
 // The rows' lineage for rows whose ordinals begin at `first`, or nothing if
 // the run needs none. To be set by every source.
 Buffer SourceLineage(const Scope& scope, int64_t first, int64_t rows);
+
+// The lineage of groups of `size` consecutive rows of `chunk`, each of which
+// becomes a row.
+Buffer GroupLineage(const Chunk& chunk, int64_t size);
 
 // `chunk`'s rows with lineages mixed with `salt` (a branch, a repeat index).
 void SaltLineage(Chunk& chunk, uint64_t salt);

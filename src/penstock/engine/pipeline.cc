@@ -34,27 +34,41 @@ bool HasOwnSeeds(const plan::Function& function) {
   return true;
 }
 
-const plan::Function* FunctionOf(const plan::Node& node) {
-  if (node.has_map()) return &node.map().function();
-  if (node.has_filter()) return &node.filter().predicate();
-  if (node.has_take_while()) return &node.take_while().predicate();
-  if (node.has_scan()) return &node.scan().function();
-  if (node.has_reduce()) return &node.reduce().function();
-  if (node.has_flat_map()) return &node.flat_map().function();
-  if (node.has_interleave()) return &node.interleave().function();
-  return nullptr;
+std::vector<const plan::Function*> FunctionsOf(const plan::Node& node) {
+  if (node.has_map()) return {&node.map().function()};
+  if (node.has_filter()) return {&node.filter().predicate()};
+  if (node.has_take_while()) return {&node.take_while().predicate()};
+  if (node.has_scan()) return {&node.scan().function()};
+  if (node.has_reduce()) return {&node.reduce().function()};
+  if (node.has_flat_map()) return {&node.flat_map().function()};
+  if (node.has_interleave()) return {&node.interleave().function()};
+  if (node.has_group_by_window()) {
+    const plan::GroupByWindow& op = node.group_by_window();
+    return {&op.key(), &op.reduce(), &op.window_size_function()};
+  }
+  if (node.has_bucket_by_sequence_length()) {
+    return {&node.bucket_by_sequence_length().length()};
+  }
+  return {};
 }
 
 std::optional<uint64_t> SeedOf(const plan::Node& node) {
-  if (const plan::Function* function = FunctionOf(node)) {
-    if (HasOwnSeeds(*function)) return 0;
-    return std::nullopt;
+  const std::vector<const plan::Function*> functions = FunctionsOf(node);
+  if (!functions.empty()) {
+    const bool is_given = std::all_of(
+        functions.begin(), functions.end(),
+        [](const auto* function) { return HasOwnSeeds(*function); });
+    return is_given ? std::optional<uint64_t>(0) : std::nullopt;
   }
   if (node.has_shuffle() && node.shuffle().has_seed()) {
     return node.shuffle().seed();
   }
   if (node.has_random() && node.random().has_seed())
     return node.random().seed();
+  if (node.has_sample_from_datasets() &&
+      node.sample_from_datasets().has_seed()) {
+    return node.sample_from_datasets().seed();
+  }
   if (node.has_list_files() && node.list_files().has_seed()) {
     return node.list_files().seed();
   }
@@ -110,6 +124,8 @@ class Builder final {
       std::optional<int64_t> input_rows;
       for (uint32_t input : node.inputs()) {
         inputs.push_back(operators[input]);
+        PENSTOCK_ASSIGN_OR_RETURN(context.input_specs.emplace_back(),
+                                  plan::FromProto(plan.nodes(input).output()));
         context.input_leaves.push_back(infos[input]->leaves);
         const plan::Cardinality& rows = plan.nodes(input).cardinality();
         if (rows.has_finite()) input_rows = rows.finite();
@@ -187,10 +203,7 @@ class Builder final {
     }
     // Of a map: something random in its function, keyed by lineage. In a
     // sub-plan, anything with an instance is told apart by the outer row's.
-    const bool is_function = node.has_map() || node.has_filter() ||
-                             node.has_scan() || node.has_take_while() ||
-                             node.has_flat_map() || node.has_interleave() ||
-                             node.has_reduce();
+    const bool is_function = !FunctionsOf(node).empty();
     if (node.has_instance() && (is_function || is_inside)) {
       pipeline_->needs_lineage_ = true;
     }

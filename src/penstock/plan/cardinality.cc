@@ -99,6 +99,37 @@ Cardinality Sharded(const Cardinality& n, const Shard& op) {
   return Finite(n.finite() / *shards + (*index < n.finite() % *shards ? 1 : 0));
 }
 
+Cardinality Windows(const Cardinality& n, const Window& op) {
+  if (!n.has_finite() || IsZero(n)) return n;
+  const std::optional<int64_t> size = Constant(op.size());
+  const std::optional<int64_t> shift = Constant(op.shift());
+  const std::optional<int64_t> stride = Constant(op.stride());
+  if (!size.has_value() || !shift.has_value() || !stride.has_value()) {
+    return Unknown();
+  }
+  // Starts that have an element; or those that have all of a window's.
+  __int128 starts = n.finite();
+  if (op.drop_remainder()) {
+    starts -= static_cast<__int128>(*size - 1) * *stride;
+  }
+  if (starts <= 0) return Finite(0);
+  return Finite(static_cast<int64_t>((starts - 1) / *shift + 1));
+}
+
+Cardinality Sampled(absl::Span<const Cardinality> inputs,
+                    const SampleFromDatasets& op) {
+  Cardinality sum = Finite(0);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool counts =
+        op.weights_size() == 0 || op.weights(static_cast<int>(i)) > 0;
+    if (!counts) continue;
+    // Nobody knows before which draw one of them ends.
+    if (op.stop_on_empty() && !inputs[i].has_infinite()) return Unknown();
+    sum = Plus(sum, inputs[i]);
+  }
+  return sum;
+}
+
 std::optional<int64_t> FirstDimension(
     absl::Span<const penstock::TensorSpec> leaves) {
   absl::StatusOr<std::optional<int64_t>> first =
@@ -214,6 +245,7 @@ Cardinality InferCardinality(const Node& node,
     case Node::kGenerator:
     case Node::kListFiles:
     case Node::kReadFiles:
+    case Node::kNestedRows:
     case Node::OP_NOT_SET:
       return Unknown();
     case Node::kZip:
@@ -242,11 +274,22 @@ Cardinality InferCardinality(const Node& node,
       return Skipped(inputs[0], node.skip());
     case Node::kShard:
       return Sharded(inputs[0], node.shard());
+    case Node::kWindow:
+      return Windows(inputs[0], node.window());
+    case Node::kSampleFromDatasets:
+      return Sampled(inputs, node.sample_from_datasets());
+    case Node::kChooseFromDatasets:
+      return IsZero(inputs[0]) ? inputs[0] : Unknown();
+    case Node::kAssertCardinality:
+      return node.assert_cardinality().expected();
     case Node::kReduce:
       return Finite(1);
     case Node::kFilter:
     case Node::kTakeWhile:
     case Node::kIgnoreErrors:
+    case Node::kUnique:
+    case Node::kGroupByWindow:
+    case Node::kBucketBySequenceLength:
       return AtMost(inputs[0]);
     case Node::kMap:
     case Node::kShuffle:

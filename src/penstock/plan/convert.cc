@@ -147,10 +147,16 @@ absl::StatusOr<penstock::ElementSpec> FromProtoAt(const ElementSpec& spec,
     case ElementSpec::kNone:
       result.kind = Kind::kNone;
       return result;
+    case ElementSpec::kDataset: {
+      PENSTOCK_ASSIGN_OR_RETURN(
+          penstock::ElementSpec element,
+          FromProtoAt(spec.dataset().element(), depth + 1));
+      return penstock::ElementSpec::Dataset(std::move(element));
+    }
     case ElementSpec::KIND_NOT_SET:
       return absl::InvalidArgumentError(
-          "a structure must be a tensor, tuple, dict, named tuple or None; got "
-          "nothing");
+          "a structure must be a tensor, tuple, dict, named tuple, dataset or "
+          "None; got nothing");
   }
   return absl::InternalError("not a kind of structure");
 }
@@ -298,6 +304,9 @@ ElementSpec ToProto(const penstock::ElementSpec& spec) {
       break;
     case Kind::kNone:
       result.mutable_none();
+      break;
+    case Kind::kDataset:
+      *result.mutable_dataset()->mutable_element() = ToProto(spec.children[0]);
       break;
   }
   return result;

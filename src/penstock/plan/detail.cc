@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/print.h"
@@ -79,6 +80,17 @@ std::string TextOf(const Value& value) {
   return "?";
 }
 
+std::string TextOf(const google::protobuf::RepeatedField<int64_t>& numbers) {
+  std::vector<std::string> items;
+  for (int i = 0; i < std::min(numbers.size(), kMaxItems); ++i) {
+    items.push_back(absl::StrCat(numbers[i]));
+  }
+  if (numbers.size() > kMaxItems) {
+    items.push_back(absl::StrCat("… ", numbers.size(), " in all"));
+  }
+  return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+}
+
 std::string NameOf(const Function& function) {
   return function.name().empty() ? "<function>" : function.name();
 }
@@ -128,7 +140,7 @@ std::string OptionsText(const Options& options) {
 std::string OpName(const Node& node) {
   switch (node.op_case()) {
     case Node::kRows:
-      return "rows";
+      return node.rows().kind().empty() ? "rows" : node.rows().kind();
     case Node::kValues:
       return node.values().slices() ? "from_tensor_slices" : "from_tensors";
     case Node::kGenerator:
@@ -222,20 +234,10 @@ std::string Detail(const Node& node) {
       return words.Set("size", TextOf(node.padded_batch().size()))
           .Flag("drop_remainder", node.padded_batch().drop_remainder())
           .Join();
-    case Node::kRebatch: {
-      const auto& sizes = node.rebatch().sizes();
-      std::vector<std::string> items;
-      for (int i = 0; i < std::min(sizes.size(), kMaxItems); ++i) {
-        items.push_back(absl::StrCat(sizes[i]));
-      }
-      if (sizes.size() > kMaxItems) {
-        items.push_back(absl::StrCat("… ", sizes.size(), " in all"));
-      }
-      return words
-          .Set("sizes", absl::StrCat("[", absl::StrJoin(items, ", "), "]"))
+    case Node::kRebatch:
+      return words.Set("sizes", TextOf(node.rebatch().sizes()))
           .Flag("drop_remainder", node.rebatch().drop_remainder())
           .Join();
-    }
     case Node::kShuffle:
       return words
           .Add(node.shuffle().has_window() ? TextOf(node.shuffle().window())
@@ -266,6 +268,46 @@ std::string Detail(const Node& node) {
       return NameOf(node.scan().function());
     case Node::kReduce:
       return NameOf(node.reduce().function());
+    case Node::kWindow:
+      return words.Set("size", TextOf(node.window().size()))
+          .Set("shift", TextOf(node.window().shift()))
+          .Set("stride", TextOf(node.window().stride()))
+          .Flag("drop_remainder", node.window().drop_remainder())
+          .Join();
+    case Node::kGroupByWindow: {
+      const GroupByWindow& op = node.group_by_window();
+      return words.Add(NameOf(op.key()))
+          .Add(NameOf(op.reduce()))
+          .Set("window_size", op.has_window_size()
+                                  ? TextOf(op.window_size())
+                                  : NameOf(op.window_size_function()))
+          .Join();
+    }
+    case Node::kBucketBySequenceLength: {
+      const BucketBySequenceLength& op = node.bucket_by_sequence_length();
+      return words.Add(NameOf(op.length()))
+          .Set("boundaries", TextOf(op.boundaries()))
+          .Set("batch_sizes", TextOf(op.batch_sizes()))
+          .Flag("pad_to_boundary", op.pad_to_boundary())
+          .Flag("no_padding", op.no_padding())
+          .Flag("drop_remainder", op.drop_remainder())
+          .Join();
+    }
+    case Node::kSampleFromDatasets: {
+      const SampleFromDatasets& op = node.sample_from_datasets();
+      if (op.weights_size() > 0) {
+        words.Set("weights", absl::StrCat("[", op.weights_size(), "]"));
+      }
+      return words.Add(SeedOf(op))
+          .Flag("stop_on_empty", op.stop_on_empty())
+          .Join();
+    }
+    case Node::kChooseFromDatasets:
+      return words
+          .Flag("stop_on_empty", node.choose_from_datasets().stop_on_empty())
+          .Join();
+    case Node::kAssertCardinality:
+      return ToString(node.assert_cardinality().expected());
     case Node::kIgnoreErrors:
       return words.Flag("log_warning", node.ignore_errors().log_warning())
           .Join();
@@ -278,6 +320,8 @@ std::string Detail(const Node& node) {
     case Node::kConcatenate:
     case Node::kUnbatch:
     case Node::kCache:
+    case Node::kNestedRows:
+    case Node::kUnique:
     case Node::OP_NOT_SET:
       return "";
   }

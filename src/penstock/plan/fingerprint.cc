@@ -83,6 +83,7 @@ bool IsLeftOut(const Message& message, const FieldDescriptor& field) {
             static_cast<const Function&>(message).has_dataset());
   }
   if (type == Options::descriptor()) return name != "deterministic";
+  if (type == Rows::descriptor()) return name == "kind";
   if (type == Generator::descriptor()) return name == "capture";
   if (type == Function::Python::descriptor()) {
     return name == "capture" || name == "reason";

@@ -25,9 +25,14 @@ Arity ArityOf(const Node& node) {
     case Node::kGenerator:
     case Node::kListFiles:
     case Node::kReadFiles:
+    case Node::kNestedRows:
       return {0, 0};
     case Node::kZip:
       return {1, std::numeric_limits<size_t>::max()};
+    case Node::kSampleFromDatasets:
+      return {1, std::numeric_limits<size_t>::max()};
+    case Node::kChooseFromDatasets:
+      return {2, std::numeric_limits<size_t>::max()};
     case Node::kConcatenate:
       return {2, 2};
     case Node::OP_NOT_SET:  // refused for that, whatever its inputs
@@ -110,6 +115,22 @@ infer::Result Dispatch(const Node& node, const Place& place) {
       return infer::Of(node.ignore_errors(), place);
     case Node::kWithOptions:
       return infer::Of(node.with_options(), place);
+    case Node::kNestedRows:
+      return infer::Of(node.nested_rows(), place);
+    case Node::kWindow:
+      return infer::Of(node.window(), place);
+    case Node::kGroupByWindow:
+      return infer::Of(node.group_by_window(), place);
+    case Node::kBucketBySequenceLength:
+      return infer::Of(node.bucket_by_sequence_length(), place);
+    case Node::kSampleFromDatasets:
+      return infer::Of(node.sample_from_datasets(), place);
+    case Node::kChooseFromDatasets:
+      return infer::Of(node.choose_from_datasets(), place);
+    case Node::kUnique:
+      return infer::Of(node.unique(), place);
+    case Node::kAssertCardinality:
+      return infer::Of(node.assert_cardinality(), place);
     case Node::OP_NOT_SET:
       return absl::InvalidArgumentError(
           "a node must have one of the known operators; got none");
@@ -133,6 +154,7 @@ bool NeedsInstance(const Node& node) {
     case Node::kCache:
     case Node::kShuffle:
     case Node::kRandom:
+    case Node::kSampleFromDatasets:
       return true;
     case Node::kListFiles:
       return node.list_files().shuffle();
@@ -150,8 +172,27 @@ bool NeedsInstance(const Node& node) {
       return IsRandom(node.scan().function());
     case Node::kReduce:
       return IsRandom(node.reduce().function());
+    case Node::kGroupByWindow:
+      return IsRandom(node.group_by_window().key()) ||
+             IsRandom(node.group_by_window().window_size_function()) ||
+             IsRandom(node.group_by_window().reduce());
+    case Node::kBucketBySequenceLength:
+      return IsRandom(node.bucket_by_sequence_length().length());
     default:
       return false;
+  }
+}
+
+const Function* DatasetFunctionOf(const Node& node) {
+  switch (node.op_case()) {
+    case Node::kFlatMap:
+      return &node.flat_map().function();
+    case Node::kInterleave:
+      return &node.interleave().function();
+    case Node::kGroupByWindow:
+      return &node.group_by_window().reduce();
+    default:
+      return nullptr;
   }
 }
 

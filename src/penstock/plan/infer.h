@@ -43,6 +43,9 @@ absl::StatusOr<penstock::ElementSpec> InferState(const Reduce& op,
 // sequence of random numbers), and so needs an instance.
 bool NeedsInstance(const Node& node);
 
+// The function of the node that makes datasets, or null.
+const Function* DatasetFunctionOf(const Node& node);
+
 // One per kind of operator; called by InferOutput alone.
 namespace infer {
 
@@ -57,9 +60,15 @@ Result Of(const Values& op, const Place& place);
 Result Of(const Generator& op, const Place& place);
 Result Of(const ListFiles& op, const Place& place);
 Result Of(const ReadFiles& op, const Place& place);
+Result Of(const NestedRows& op, const Place& place);
 
 // Rows kept, dropped, joined and moved (infer_rows.cc).
 Result Of(const Zip& op, const Place& place);
+Result Of(const Window& op, const Place& place);
+Result Of(const SampleFromDatasets& op, const Place& place);
+Result Of(const ChooseFromDatasets& op, const Place& place);
+Result Of(const Unique& op, const Place& place);
+Result Of(const AssertCardinality& op, const Place& place);
 Result Of(const Concatenate& op, const Place& place);
 Result Of(const Shuffle& op, const Place& place);
 Result Of(const Repeat& op, const Place& place);
@@ -86,6 +95,8 @@ Result Of(const FlatMap& op, const Place& place);
 Result Of(const Interleave& op, const Place& place);
 Result Of(const Scan& op, const Place& place);
 Result Of(const Reduce& op, const Place& place);
+Result Of(const GroupByWindow& op, const Place& place);
+Result Of(const BucketBySequenceLength& op, const Place& place);
 
 }  // namespace infer
 }  // namespace penstock::plan

@@ -19,6 +19,14 @@ absl::Status CheckParallelism(bool is_set, int64_t parallelism) {
                 : absl::OkStatus();
 }
 
+// Datasets inside elements cannot be stacked.
+absl::Status NoDatasets(absl::string_view what, const Place& place) {
+  if (!place.inputs[0].has_dataset()) return absl::OkStatus();
+  return TypeError(absl::StrCat(
+      what, " takes elements of tensors; got ", place.inputs[0].ToString(),
+      "\n  Read the datasets inside the elements first, with flat_map()."));
+}
+
 // The batch dimension: known only where every batch is full, as in tf.data.
 absl::StatusOr<std::optional<int64_t>> BatchDimension(const Value& size,
                                                       bool drop_remainder,
@@ -96,6 +104,7 @@ std::optional<int64_t> RebatchDimension(const Rebatch& op,
 }  // namespace
 
 Result Of(const Batch& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(NoDatasets("batch", place));
   PENSTOCK_RETURN_IF_ERROR(
       CheckParallelism(op.has_parallelism(), op.parallelism()));
   PENSTOCK_ASSIGN_OR_RETURN(
@@ -109,6 +118,7 @@ Result Of(const Batch& op, const Place& place) {
 }
 
 Result Of(const PaddedBatch& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(NoDatasets("padded_batch", place));
   PENSTOCK_ASSIGN_OR_RETURN(
       std::optional<int64_t> dimension,
       BatchDimension(op.size(), op.drop_remainder(), place));
@@ -129,6 +139,7 @@ Result Of(const PaddedBatch& op, const Place& place) {
 }
 
 Result Of(const Unbatch& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(NoDatasets("unbatch", place));
   Leaves leaves = place.inputs[0].Flatten();
   PENSTOCK_RETURN_IF_ERROR(CommonFirstDimension("unbatch", leaves).status());
   for (penstock::TensorSpec& leaf : leaves) leaf.shape = leaf.shape.DropFirst();
@@ -136,6 +147,7 @@ Result Of(const Unbatch& op, const Place& place) {
 }
 
 Result Of(const Rebatch& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(NoDatasets("rebatch", place));
   Leaves leaves = place.inputs[0].Flatten();
   PENSTOCK_ASSIGN_OR_RETURN(std::optional<int64_t> first,
                             CommonFirstDimension("rebatch", leaves));

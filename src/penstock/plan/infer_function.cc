@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -81,8 +82,7 @@ absl::Status CheckBinding(absl::Span<const penstock::TensorSpec> outputs,
 
 // The elements of the dataset that a function returns.
 Result CallForDataset(const Function& function, absl::string_view what,
-                      const Place& place) {
-  const Leaves arguments = place.inputs[0].Flatten();
+                      const Leaves& arguments, const Place& place) {
   if (!function.has_dataset()) {
     PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec returned,
                               Call(function, what, arguments, place));
@@ -94,6 +94,19 @@ Result CallForDataset(const Function& function, absl::string_view what,
   PENSTOCK_RETURN_IF_ERROR(
       CheckBinding(program.output_specs(), function.dataset()));
   return InferPlan(function.dataset(), place.depth + 1);
+}
+
+absl::Status CheckInteger(const Function& function, absl::string_view what,
+                          const Leaves& arguments, const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec returned,
+                            Call(function, what, arguments, place));
+  if (returned.kind == penstock::ElementSpec::Kind::kTensor &&
+      IsInteger(returned.tensor.dtype) &&
+      returned.tensor.shape.Accepts(Shape{})) {
+    return absl::OkStatus();
+  }
+  return TypeError(absl::StrCat(what, " must return an integer scalar; got ",
+                                returned.ToString()));
 }
 
 Result InitialState(const Rows& rows, const Place& place) {
@@ -179,7 +192,8 @@ Result Of(const TakeWhile& op, const Place& place) {
 }
 
 Result Of(const FlatMap& op, const Place& place) {
-  return CallForDataset(op.function(), "the function of flat_map", place);
+  return CallForDataset(op.function(), "the function of flat_map",
+                        place.inputs[0].Flatten(), place);
 }
 
 Result Of(const Interleave& op, const Place& place) {
@@ -189,7 +203,8 @@ Result Of(const Interleave& op, const Place& place) {
       InRange("block_length", op.block_length(), 1, kMaxInterleave));
   PENSTOCK_RETURN_IF_ERROR(
       CheckParallelism(op.has_parallelism(), op.parallelism()));
-  return CallForDataset(op.function(), "the function of interleave", place);
+  return CallForDataset(op.function(), "the function of interleave",
+                        place.inputs[0].Flatten(), place);
 }
 
 Result Of(const Scan& op, const Place& place) {
@@ -200,6 +215,66 @@ Result Of(const Scan& op, const Place& place) {
 Result Of(const Reduce& op, const Place& place) {
   PENSTOCK_ASSIGN_OR_RETURN(Folded folded, FoldReduce(op, place));
   return folded.first;
+}
+
+Result Of(const GroupByWindow& op, const Place& place) {
+  const auto key = penstock::TensorSpec::Scalar(penstock::DType::kInt64);
+  const auto rows = penstock::TensorSpec::Scalar(penstock::DType::kString);
+  PENSTOCK_RETURN_IF_ERROR(CheckInteger(op.key(),
+                                        "the key_func of group_by_window",
+                                        place.inputs[0].Flatten(), place));
+  if (op.has_window_size() == op.has_window_size_function()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "group_by_window must have either window_size or window_size_func; "
+        "got ",
+        op.has_window_size() ? "both" : "neither"));
+  }
+  if (op.has_window_size()) {
+    PENSTOCK_RETURN_IF_ERROR(
+        CheckCount("window_size", op.window_size(), 1, place.bound));
+  } else {
+    PENSTOCK_RETURN_IF_ERROR(
+        CheckInteger(op.window_size_function(),
+                     "the window_size_func of group_by_window", {key}, place));
+  }
+  return CallForDataset(op.reduce(), "the reduce_func of group_by_window",
+                        {key, rows}, place);
+}
+
+Result Of(const BucketBySequenceLength& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(CheckInteger(
+      op.length(), "the element_length_func of bucket_by_sequence_length",
+      place.inputs[0].Flatten(), place));
+  if (op.batch_sizes_size() != op.boundaries_size() + 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "bucket_batch_sizes must have one entry more than bucket_boundaries, ",
+        op.boundaries_size() + 1, "; got ", op.batch_sizes_size()));
+  }
+  for (int64_t size : op.batch_sizes()) {
+    PENSTOCK_RETURN_IF_ERROR(AtLeast("bucket_batch_sizes", size, 1));
+  }
+  for (int i = 1; i < op.boundaries_size(); ++i) {
+    if (op.boundaries(i - 1) < op.boundaries(i)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("bucket_boundaries must ascend; got ",
+                     op.boundaries(i - 1), " before ", op.boundaries(i)));
+  }
+  // The rules of one batch are those of batch and padded_batch.
+  Value size;
+  const int64_t largest =
+      *std::max_element(op.batch_sizes().begin(), op.batch_sizes().end());
+  size.mutable_constant()->set_dtype(INT64);
+  size.mutable_constant()->set_data(&largest, sizeof(largest));
+  if (op.no_padding()) {
+    Batch batch;
+    *batch.mutable_size() = size;
+    return Of(batch, place);
+  }
+  PaddedBatch batch;
+  *batch.mutable_size() = size;
+  *batch.mutable_shapes() = op.shapes();
+  *batch.mutable_padding() = op.padding();
+  return Of(batch, place);
 }
 
 }  // namespace penstock::plan::infer

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,30 @@ void Fill(penstock::ElementSpec& structure,
     return;
   }
   for (penstock::ElementSpec& child : structure.children) Fill(child, inputs);
+}
+
+// What elements of several datasets have in common, shapes relaxed.
+Result Common(absl::string_view what,
+              absl::Span<const penstock::ElementSpec> inputs) {
+  std::vector<penstock::TensorSpec> leaves = inputs[0].Flatten();
+  for (const penstock::ElementSpec& input : inputs.subspan(1)) {
+    PENSTOCK_RETURN_IF_ERROR(SameTypes(what, inputs[0], input));
+    const std::vector<penstock::TensorSpec> others = input.Flatten();
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      leaves[i].shape = Relax(leaves[i].shape, others[i].shape);
+    }
+  }
+  return inputs[0].WithLeaves(leaves);
+}
+
+// A dataset in place of each component.
+void ToDatasets(penstock::ElementSpec& spec) {
+  if (spec.kind == penstock::ElementSpec::Kind::kTensor ||
+      spec.kind == penstock::ElementSpec::Kind::kDataset || IsComposite(spec)) {
+    spec = penstock::ElementSpec::Dataset(std::move(spec));
+    return;
+  }
+  for (penstock::ElementSpec& child : spec.children) ToDatasets(child);
 }
 
 // Of repeat, take and skip, where an unset count has its own meaning.
@@ -48,17 +73,66 @@ Result Of(const Zip& op, const Place& place) {
   return structure;
 }
 
-Result Of(const Concatenate& op, const Place& place) {
-  const penstock::ElementSpec& first = place.inputs[0];
-  const penstock::ElementSpec& second = place.inputs[1];
-  PENSTOCK_RETURN_IF_ERROR(
-      SameTypes("the dataset to concatenate", first, second));
-  std::vector<penstock::TensorSpec> leaves = first.Flatten();
-  const std::vector<penstock::TensorSpec> others = second.Flatten();
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    leaves[i].shape = Relax(leaves[i].shape, others[i].shape);
+Result Of(const Window& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(CheckCount("size", op.size(), 1, place.bound));
+  PENSTOCK_RETURN_IF_ERROR(CheckCount("shift", op.shift(), 1, place.bound));
+  PENSTOCK_RETURN_IF_ERROR(CheckCount("stride", op.stride(), 1, place.bound));
+  if (place.inputs[0].Flatten().empty()) {
+    return absl::InvalidArgumentError(
+        "window needs elements of at least one component; got none");
   }
-  return first.WithLeaves(leaves);
+  penstock::ElementSpec windows = place.inputs[0];
+  ToDatasets(windows);
+  return windows;
+}
+
+Result Of(const Concatenate& op, const Place& place) {
+  return Common("the dataset to concatenate", place.inputs);
+}
+
+Result Of(const SampleFromDatasets& op, const Place& place) {
+  if (op.weights_size() > 0 &&
+      static_cast<size_t>(op.weights_size()) != place.inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there must be one weight per dataset, ",
+                     place.inputs.size(), "; got ", op.weights_size()));
+  }
+  for (const double weight : op.weights()) {
+    if (weight >= 0 && std::isfinite(weight)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights must be at least 0; got ", weight));
+  }
+  return Common("each dataset to sample from", place.inputs);
+}
+
+Result Of(const ChooseFromDatasets& op, const Place& place) {
+  const penstock::ElementSpec& choice = place.inputs[0];
+  if (choice.kind != penstock::ElementSpec::Kind::kTensor ||
+      choice.tensor.dtype != penstock::DType::kInt64 ||
+      !choice.tensor.shape.has_rank() || choice.tensor.shape.rank() != 0) {
+    return TypeError(absl::StrCat(
+        "choice_dataset must have elements int64(); got ", choice.ToString()));
+  }
+  return Common("each dataset to choose from", place.inputs.subspan(1));
+}
+
+Result Of(const Unique& op, const Place& place) {
+  for (const penstock::TensorSpec& leaf : place.inputs[0].Flatten()) {
+    if (!IsFloat(leaf.dtype) && !IsComplex(leaf.dtype)) continue;
+    return TypeError(absl::StrCat(
+        "unique takes integers, bools and strings; got ", leaf.ToString()));
+  }
+  return place.inputs[0];
+}
+
+Result Of(const AssertCardinality& op, const Place& place) {
+  if (op.expected().kind_case() == Cardinality::KIND_NOT_SET) {
+    return absl::InvalidArgumentError("cardinality must be given; got nothing");
+  }
+  if (op.expected().has_finite()) {
+    PENSTOCK_RETURN_IF_ERROR(AtLeast("cardinality", op.expected().finite(), 0));
+  }
+  return place.inputs[0];
 }
 
 Result Of(const Shuffle& op, const Place& place) {

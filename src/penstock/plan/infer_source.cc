@@ -53,6 +53,10 @@ absl::Status CheckBound(absl::string_view name, const Value& value,
 
 absl::Status CheckRows(const Rows& op, const penstock::ElementSpec& spec) {
   PENSTOCK_RETURN_IF_ERROR(AtLeast("rows", op.rows(), 0));
+  if (op.kind().size() > 40) {
+    return absl::InvalidArgumentError(
+        "the kind of rows must be the name of a call; got a longer text");
+  }
   switch (op.source_case()) {
     case Rows::kCapture:
       if (!op.capture().empty()) return absl::OkStatus();
@@ -133,6 +137,17 @@ Result Of(const Values& op, const Place& place) {
     }
   }
   return structure.WithLeaves(leaves);
+}
+
+Result Of(const NestedRows& op, const Place& place) {
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::TensorSpec rows,
+                            SpecOf("rows", op.rows(), place.bound));
+  if (rows.dtype != penstock::DType::kString || !rows.shape.Accepts(Shape{})) {
+    return TypeError(
+        absl::StrCat("the rows of a dataset must be a scalar string; got ",
+                     rows.ToString()));
+  }
+  return FromProto(op.spec());
 }
 
 Result Of(const Generator& op, const Place& place) {

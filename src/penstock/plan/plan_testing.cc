@@ -320,6 +320,76 @@ Plan WithOptions(Plan input, plan::Options options) {
   return AppendOrDie({std::move(input)}, std::move(node));
 }
 
+Plan Window(Plan input, int64_t size, int64_t shift, int64_t stride,
+            bool drop_remainder) {
+  Node node;
+  plan::Window* op = node.mutable_window();
+  *op->mutable_size() = Constant(size);
+  if (shift > 0) *op->mutable_shift() = Constant(shift);
+  *op->mutable_stride() = Constant(stride);
+  op->set_drop_remainder(drop_remainder);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+Plan SampleFrom(std::vector<Plan> inputs, std::vector<double> weights,
+                std::optional<uint64_t> seed, bool stop_on_empty) {
+  Node node;
+  plan::SampleFromDatasets* op = node.mutable_sample_from_datasets();
+  *op->mutable_weights() = {weights.begin(), weights.end()};
+  if (seed.has_value()) op->set_seed(*seed);
+  op->set_stop_on_empty(stop_on_empty);
+  return AppendOrDie(std::move(inputs), std::move(node));
+}
+
+Plan ChooseFrom(Plan choices, std::vector<Plan> inputs, bool stop_on_empty) {
+  Node node;
+  node.mutable_choose_from_datasets()->set_stop_on_empty(stop_on_empty);
+  inputs.insert(inputs.begin(), std::move(choices));
+  return AppendOrDie(std::move(inputs), std::move(node));
+}
+
+Plan Unique(Plan input) {
+  Node node;
+  node.mutable_unique();
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+Plan AssertCardinality(Plan input, int64_t expected) {
+  Node node;
+  node.mutable_assert_cardinality()->mutable_expected()->set_finite(expected);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+Plan GroupByWindow(Plan input, Function key, int64_t window_size) {
+  Node node;
+  plan::GroupByWindow* op = node.mutable_group_by_window();
+  *op->mutable_key() = std::move(key);
+  *op->mutable_reduce() = ToBatches(window_size, 1);
+  *op->mutable_window_size() = Constant(window_size);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+namespace {
+
+Plan BoundRows() {
+  Node node;
+  *node.mutable_nested_rows()->mutable_rows() = Bound(0);
+  *node.mutable_nested_rows()->mutable_spec() = TensorOf(plan::INT64);
+  return AppendOrDie({}, std::move(node), {LeafOf(plan::STRING)});
+}
+
+}  // namespace
+
+Function ToRows(uint32_t number) {
+  FunctionBuilder f("to_rows");
+  return f.ReturnDataset(BoundRows(), {f.Arg(number)});
+}
+
+Function ToBatches(int64_t size, uint32_t number) {
+  FunctionBuilder f("to_batches");
+  return f.ReturnDataset(Batch(BoundRows(), size), {f.Arg(number)});
+}
+
 Function ToRange() {
   FunctionBuilder f("to_range");
   const auto x = f.Arg(0);

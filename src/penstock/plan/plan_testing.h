@@ -83,10 +83,24 @@ Plan Cache(Plan input);
 Plan Scan(Plan input, int64_t initial_state, Function function);
 Plan Reduce(Plan input, int64_t initial_state, Function function);
 Plan IgnoreErrors(Plan input);
+Plan Window(Plan input, int64_t size, int64_t shift = 0, int64_t stride = 1,
+            bool drop_remainder = false);
+Plan SampleFrom(std::vector<Plan> inputs, std::vector<double> weights = {},
+                std::optional<uint64_t> seed = {}, bool stop_on_empty = false);
+Plan ChooseFrom(Plan choices, std::vector<Plan> inputs,
+                bool stop_on_empty = false);
+Plan Unique(Plan input);
+Plan AssertCardinality(Plan input, int64_t expected);
+// By the number's remainder; each window becomes one batch.
+Plan GroupByWindow(Plan input, Function key, int64_t window_size);
 Plan WithOptions(Plan input, plan::Options options);
 
 // Functions that return a dataset.
 Function ToRange();                // x -> Dataset.range(x)
 Function ToDataset(Plan dataset);  // x -> always this
+// (…, rows) -> the rows of a dataset of numbers, of argument `number`.
+Function ToRows(uint32_t number = 0);
+// The same in batches.
+Function ToBatches(int64_t size, uint32_t number = 0);
 
 }  // namespace penstock::plan_testing

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/infer.h"
 
 namespace penstock::plan {
 namespace {
@@ -38,13 +39,9 @@ std::string PlaceOf(const Location& made_at) {
 }
 
 const Plan* DatasetOf(const Node& node) {
-  if (node.has_flat_map() && node.flat_map().function().has_dataset()) {
-    return &node.flat_map().function().dataset();
-  }
-  if (node.has_interleave() && node.interleave().function().has_dataset()) {
-    return &node.interleave().function().dataset();
-  }
-  return nullptr;
+  const Function* function = DatasetFunctionOf(node);
+  if (function == nullptr || !function->has_dataset()) return nullptr;
+  return &function->dataset();
 }
 
 // The function of a node that runs as Python; null if it has none.
@@ -117,16 +114,21 @@ std::string Print(const Plan& plan) {
   std::array<size_t, 4> widths = {};
   for (const Line& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) {
-      widths[i] = std::max(widths[i], std::min(Width(line[i]), kMaxAligned));
+      const size_t width = Width(line[i]);
+      widths[i] =
+          std::max(widths[i], i == 0 ? std::min(width, kMaxAligned) : width);
     }
   }
   std::string text;
   for (const Line& line : lines) {
     std::string row;
+    size_t begin = 0;  // of the column; a long cell before it may reach further
     for (size_t i = 0; i < line.size(); ++i) {
-      const size_t width = Width(line[i]);
-      absl::StrAppend(&row, line[i],
-                      std::string(std::max(widths[i], width) - width + 2, ' '));
+      const size_t width = Width(row);
+      const size_t gap = i == 0 ? 0 : 2;
+      row.append(std::max(begin, width + gap) - width, ' ');
+      row.append(line[i]);
+      begin += widths[i] + 2;
     }
     row.erase(row.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, row, "\n");

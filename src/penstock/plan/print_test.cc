@@ -3,6 +3,8 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "penstock/plan/plan_testing.h"
@@ -49,6 +51,25 @@ TEST(Print, ASharedNodeOnce) {
             "zip_2              -> (int64(), int64())  [5]\n"
             "  range_0(5)       -> int64()             [5]\n"
             "  range_0 (above)\n");
+}
+
+// A long cell reaches into the next column; the one after it is in its place.
+TEST(Print, LongCells) {
+  std::vector<ElementSpec> items(9, TensorOf(plan::INT64));
+  Function f = AddConstant(1);
+  f.set_name(std::string(42, 'f'));
+  EXPECT_EQ(
+      plan::Print(Batch(Map(Range(5), f), 2)),
+      absl::StrCat(
+          "batch_2(size=2)                                   -> int64(None,)  "
+          "[3]\n  map_1(",
+          std::string(42, 'f'), ")  -> int64()    [5]\n",
+          "    range_0(5)                                    -> int64()       "
+          "[5]\n"));
+  const std::string text = plan::Print(Take(Generator(TupleOf(items)), 1));
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  EXPECT_EQ(lines[0].find('['), lines[1].find('[')) << text;
+  EXPECT_THAT(text, HasSubstr("…"));
 }
 
 TEST(Print, AnythingAtAll) {

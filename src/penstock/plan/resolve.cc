@@ -38,7 +38,8 @@ Tensor Zero(penstock::DType dtype) {
   return zero;
 }
 
-void SetPadding(PaddedBatch* op, const penstock::ElementSpec& input) {
+template <typename Op>
+void SetPadding(Op* op, const penstock::ElementSpec& input) {
   const std::vector<penstock::TensorSpec> leaves = input.Flatten();
   const bool has_shapes = op->shapes_size() > 0;
   const bool has_padding = op->padding_size() > 0;
@@ -81,6 +82,18 @@ void Resolve(Node& node, absl::Span<const penstock::ElementSpec> inputs,
       if (inputs.size() == 1)
         SetPadding(node.mutable_padded_batch(), inputs[0]);
       return;
+    case Node::kBucketBySequenceLength: {
+      BucketBySequenceLength* op = node.mutable_bucket_by_sequence_length();
+      if (inputs.size() == 1 && !op->no_padding()) SetPadding(op, inputs[0]);
+      return;
+    }
+    case Node::kWindow: {
+      Window* op = node.mutable_window();
+      if (op->shift().kind_case() == Value::KIND_NOT_SET) {
+        *op->mutable_shift() = op->size();
+      }
+      return SetDefault(op->mutable_stride(), 1);
+    }
     default:
       return;
   }

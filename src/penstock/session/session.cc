@@ -20,6 +20,7 @@
 #include "penstock/plan/convert.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/fingerprint.h"
+#include "penstock/plan/infer.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/sample.h"
 #include "penstock/plan/validate.h"
@@ -216,6 +217,9 @@ absl::StatusOr<plan::Node> WithDataset(const Append& call) {
   } else if (node.has_interleave()) {
     *node.mutable_interleave()->mutable_function()->mutable_dataset() =
         std::move(dataset);
+  } else if (node.has_group_by_window()) {
+    *node.mutable_group_by_window()->mutable_reduce()->mutable_dataset() =
+        std::move(dataset);
   } else {
     return plan::WithLine(
         plan::TypeError(absl::StrCat("the function of ", plan::OpName(node),
@@ -229,10 +233,8 @@ absl::StatusOr<plan::Node> WithDataset(const Append& call) {
 void AddInstances(const plan::Plan& plan, AppendReply& reply) {
   for (const plan::Node& node : plan.nodes()) {
     if (node.has_instance()) reply.add_instances(node.instance());
-    if (node.has_flat_map()) {
-      AddInstances(node.flat_map().function().dataset(), reply);
-    } else if (node.has_interleave()) {
-      AddInstances(node.interleave().function().dataset(), reply);
+    if (const plan::Function* function = plan::DatasetFunctionOf(node)) {
+      AddInstances(function->dataset(), reply);
     }
   }
 }

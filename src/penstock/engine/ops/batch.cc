@@ -4,7 +4,6 @@
 #include <functional>
 #include <utility>
 
-#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
 #include "penstock/data/stack.h"
@@ -25,19 +24,6 @@ struct BatchConfig {
   bool takes_groups = true;
   Assemble assemble;
 };
-
-Buffer GroupLineage(const Chunk& chunk, int64_t size) {
-  if (!chunk.has_lineage()) return Buffer();
-  const int64_t groups = chunk.rows / size;
-  Buffer lineage = Buffer::Allocate(groups * sizeof(uint64_t));
-  const uint64_t* in = chunk.lineage.As<uint64_t>();
-  for (int64_t g = 0; g < groups; ++g) {
-    uint64_t hash = static_cast<uint64_t>(size);
-    for (int64_t i = 0; i < size; ++i) hash = Combine(hash, *in++);
-    lineage.MutableAs<uint64_t>()[g] = hash;
-  }
-  return lineage;
-}
 
 class BatchStream final : public Stream {
  public:

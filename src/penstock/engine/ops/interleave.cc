@@ -335,11 +335,10 @@ class InterleaveStream final : public Stream {
 };
 
 OperatorOr Make(InterleaveConfig config, const plan::Function& function,
-                OpContext& context) {
+                absl::Span<const TensorSpec> leaves, OpContext& context) {
   const OpInfo& info = *context.info;
-  PENSTOCK_ASSIGN_OR_RETURN(
-      config.function,
-      Evaluator::Make(function, context.input_leaves[0], context));
+  PENSTOCK_ASSIGN_OR_RETURN(config.function,
+                            Evaluator::Make(function, leaves, context));
   PENSTOCK_ASSIGN_OR_RETURN(config.inner,
                             context.build_subplan(function.dataset()));
   auto shared = std::make_shared<const InterleaveConfig>(std::move(config));
@@ -360,15 +359,22 @@ OperatorOr MakeInterleave(const plan::Interleave& spec, OperatorPtr input,
   config.block_length = spec.block_length();
   if (spec.has_parallelism()) config.parallelism = spec.parallelism();
   if (spec.has_deterministic()) config.deterministic = spec.deterministic();
-  return Make(std::move(config), spec.function(), context);
+  return Make(std::move(config), spec.function(), context.input_leaves[0],
+              context);
+}
+
+OperatorOr MakeFlatMapOver(OperatorPtr outer, std::vector<TensorSpec> leaves,
+                           const plan::Function& function, OpContext& context) {
+  InterleaveConfig config;
+  config.outer = std::move(outer);
+  config.block_length = std::numeric_limits<int64_t>::max();
+  return Make(std::move(config), function, leaves, context);
 }
 
 OperatorOr MakeFlatMap(const plan::FlatMap& spec, OperatorPtr input,
                        OpContext& context) {
-  InterleaveConfig config;
-  config.outer = std::move(input);
-  config.block_length = std::numeric_limits<int64_t>::max();
-  return Make(std::move(config), spec.function(), context);
+  return MakeFlatMapOver(std::move(input), context.input_leaves[0],
+                         spec.function(), context);
 }
 
 }  // namespace penstock::engine

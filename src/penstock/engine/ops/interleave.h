@@ -23,4 +23,9 @@ OperatorOr MakeInterleave(const plan::Interleave& spec, OperatorPtr input,
 OperatorOr MakeFlatMap(const plan::FlatMap& spec, OperatorPtr input,
                        OpContext& context);
 
+// The same over `outer`, whose elements are `leaves`, in place of the node's
+// input: the last part of group_by_window.
+OperatorOr MakeFlatMapOver(OperatorPtr outer, std::vector<TensorSpec> leaves,
+                           const plan::Function& function, OpContext& context);
+
 }  // namespace penstock::engine

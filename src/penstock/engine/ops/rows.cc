@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
+#include "penstock/data/nested.h"
 
 namespace penstock::engine {
 namespace {
@@ -92,6 +93,16 @@ OperatorOr MakeRows(const plan::Rows& spec, OpContext& context) {
   }
   return MakeOperator([spec, &info](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(Chunk rows, LoadRows(spec, *scope.run));
+    PENSTOCK_RETURN_IF_ERROR(info.Located(CheckColumns(rows, info.leaves)));
+    return std::make_unique<RowsStream>(scope, info, std::move(rows));
+  });
+}
+
+OperatorOr MakeNestedRows(const plan::NestedRows& spec, OpContext& context) {
+  const OpInfo& info = *context.info;
+  return MakeOperator([spec, &info](const Scope& scope) -> StreamOr {
+    PENSTOCK_ASSIGN_OR_RETURN(const Column column, ValueOf(spec.rows(), scope));
+    PENSTOCK_ASSIGN_OR_RETURN(Chunk rows, DecodeNested(column));
     PENSTOCK_RETURN_IF_ERROR(info.Located(CheckColumns(rows, info.leaves)));
     return std::make_unique<RowsStream>(scope, info, std::move(rows));
   });

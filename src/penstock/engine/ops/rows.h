@@ -15,6 +15,9 @@
 namespace penstock::engine {
 
 OperatorOr MakeRows(const plan::Rows& spec, OpContext& context);
+// The rows of a dataset inside an element (data/nested.h).
+OperatorOr MakeNestedRows(const plan::NestedRows& spec, OpContext& context);
+
 OperatorOr MakeValues(const plan::Values& spec, OpContext& context);
 
 // The rows that `spec` carries or names.

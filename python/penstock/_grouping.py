@@ -1,0 +1,169 @@
+"""Elements put together by place, by key and by length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock import _dtypes, _spec
+from penstock._batching import padded_shapes as shapes_field
+from penstock._batching import padding as padding_field
+from penstock._errors import InvalidTypeError
+from penstock._location import refused
+from penstock._pipeline import Pipeline, append, index, value
+from penstock._record import record
+
+if TYPE_CHECKING:
+    from penstock._dataset import Dataset
+
+
+class Grouping(Pipeline):
+    """The part of `Dataset` that puts elements into groups."""
+
+    def window(
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: bool = False,
+        name: Any = None,
+    ) -> Dataset:
+        """Datasets of consecutive elements, one every `shift` elements.
+
+        An element of tuples or dicts gives tuples or dicts of datasets.
+
+        Example:
+            >>> for window in ps.Dataset.range(5).window(3, shift=2):
+            ...     print([int(x) for x in window])
+            [0, 1, 2]
+            [2, 3, 4]
+            [4]
+            >>> ds = ps.Dataset.range(5).window(3, shift=1, drop_remainder=True)
+            >>> list(ds.flat_map(lambda window: window.batch(3)))
+            [array([0, 1, 2]), array([1, 2, 3]), array([2, 3, 4])]
+
+        Args:
+            size: Elements in a window.
+            shift: Elements from one window's start to the next; `size` if left
+                out.
+            stride: Elements from one to the next within a window.
+            drop_remainder: Leaves out windows with less than `size` elements.
+            name: Not used.
+        """
+        body = {
+            "size": value("size", size),
+            "stride": value("stride", stride),
+            "drop_remainder": bool(drop_remainder),
+        }
+        if shift is not None:
+            body["shift"] = value("shift", shift)
+        return append("window", body, [self])
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: Any = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+        name: Any = None,
+    ) -> Dataset:
+        """Groups elements by a key; each full group becomes a dataset.
+
+        A group goes on as soon as it has its elements; those left when the
+        input ends follow by ascending key.
+
+        Example:
+            >>> ds = ps.Dataset.range(7).group_by_window(
+            ...     key_func=lambda x: x % 2,
+            ...     reduce_func=lambda key, group: group.batch(3),
+            ...     window_size=3)
+            >>> list(ds)
+            [array([0, 2, 4]), array([1, 3, 5]), array([6])]
+
+        Args:
+            key_func: The group of an element, an integer.
+            reduce_func: Makes a dataset of a key and the dataset of a group's
+                elements.
+            window_size: Elements that a group has.
+            window_size_func: The same by key, in place of `window_size`.
+            name: Not used.
+        """
+        if (window_size is None) == (window_size_func is None):
+            raise refused(
+                InvalidTypeError,
+                "group_by_window takes either window_size or "
+                "window_size_func; got "
+                f"{'neither' if window_size is None else 'both'}",
+            )
+        key = _spec.TensorSpec((), _dtypes.int64)
+        group = _spec.DatasetSpec(self.element_spec)
+        keys = record(key_func, [self.element_spec])
+        reduce = record(reduce_func, [key, group])
+        body = {"key": keys.message, "reduce": reduce.message}
+        captures = [*keys.captures]
+        if window_size_func is None:
+            body["window_size"] = value("window_size", window_size)
+        else:
+            sizes = record(window_size_func, [key])
+            body["window_size_function"] = sizes.message
+            captures += sizes.captures
+        return append(
+            "group_by_window", body, [self], function=reduce, captures=captures
+        )
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: Any = None,
+    ) -> Dataset:
+        """Batches elements of about one length, padded.
+
+        Example:
+            >>> ds = ps.Dataset.from_list([[1], [2, 3, 4], [5, 6], [7, 8, 9]])
+            >>> list(ds.bucket_by_sequence_length(
+            ...     lambda x: ps.size(x), [3], [2, 2]))
+            [array([[1, 0],
+                    [5, 6]]), array([[2, 3, 4],
+                    [7, 8, 9]])]
+
+        Args:
+            element_length_func: The length of an element, an integer.
+            bucket_boundaries: Ascending; a bucket has lengths from one boundary
+                (or 0) to the next, which is not in it.
+            bucket_batch_sizes: Elements of a batch, for each bucket: one more
+                than boundaries.
+            padded_shapes: As in `padded_batch`.
+            padding_values: As in `padded_batch`.
+            pad_to_bucket_boundary: Pads unknown dimensions to the boundary less
+                one, not to the largest in the batch. An element for which there
+                is no boundary is then an error, in its batch's place.
+            no_padding: Only groups: elements of a batch must have one shape.
+            drop_remainder: Leaves out batches that are not full.
+            name: Not used.
+        """
+        length = record(element_length_func, [self.element_spec])
+        body: dict[str, Any] = {
+            "length": length.message,
+            "boundaries": [
+                index("bucket_boundaries", x) for x in bucket_boundaries
+            ],
+            "batch_sizes": [
+                index("bucket_batch_sizes", x) for x in bucket_batch_sizes
+            ],
+            "pad_to_boundary": bool(pad_to_bucket_boundary),
+            "no_padding": bool(no_padding),
+            "drop_remainder": bool(drop_remainder),
+        }
+        if not no_padding:
+            body["shapes"] = shapes_field(self.element_spec, padded_shapes)
+            body["padding"] = padding_field(self.element_spec, padding_values)
+        return append(
+            "bucket_by_sequence_length", body, [self], function=length
+        )

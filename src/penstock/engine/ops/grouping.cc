@@ -1,0 +1,465 @@
+#include "penstock/engine/ops/grouping.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+#include "penstock/data/builder.h"
+#include "penstock/data/nested.h"
+#include "penstock/data/row_buffer.h"
+#include "penstock/data/stack.h"
+#include "penstock/engine/evaluate.h"
+#include "penstock/engine/ops/interleave.h"
+#include "penstock/plan/convert.h"
+
+namespace penstock::engine {
+namespace {
+
+// Chunks of the input before others get their turn.
+constexpr int kMaxChunks = 64;
+// Rows between two places to read again from, at least.
+constexpr int64_t kMinRowsBetween = 256;
+constexpr size_t kMaxMarks = 64;
+
+struct GroupingConfig {
+  std::shared_ptr<const Evaluator> key;  // element -> integer
+  // The group that an element with this key belongs to.
+  std::function<int64_t(int64_t key)> group_of;
+  // How many elements a group of this key has.
+  std::function<absl::StatusOr<int64_t>(int64_t key, const Scope& scope)> size;
+  // One row of a whole group.
+  std::function<absl::StatusOr<Chunk>(int64_t key, const Chunk& rows)> assemble;
+  bool drop_remainder = false;
+  std::vector<TensorSpec> leaves;  // of what is assembled
+  int64_t max_given = kMaxChunkRows;
+};
+
+struct Group {
+  int64_t size = 0;
+  int64_t first = 0;  // ordinal of its first row
+  RowBuffer rows;
+  // Rows of the chunk at hand that belong to it and are not in `rows` yet.
+  std::vector<int32_t> fresh;
+};
+
+// A place of the input to read from again.
+struct Mark {
+  int64_t ordinal;  // of the next row there
+  std::string position;
+};
+
+// Scalars of any integer dtype.
+void ToIntegers(const Column& column, std::vector<int64_t>& integers) {
+  integers.assign(column.rows(), 0);
+  if (column.rank() != 0) return;
+  VisitDType(column.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) {
+      for (int64_t row = 0; row < column.rows(); ++row) {
+        integers[row] = static_cast<int64_t>(*column.Row<T>(row));
+      }
+    }
+  });
+}
+
+class GroupingStream final : public Stream {
+ public:
+  GroupingStream(const Scope& scope, const OpInfo& info, Counts counts,
+                 std::shared_ptr<const GroupingConfig> config,
+                 std::unique_ptr<Stream> input)
+      : Stream(StatsOf(scope, info), counts),
+        scope_(scope),
+        info_(info),
+        config_(std::move(config)),
+        input_(std::move(input)),
+        reservation_(scope.run->environment.memory) {}
+
+ protected:
+  absl::StatusOr<Pull> DoNext(const Request& request) override {
+    const int64_t max_rows = std::min(request.max_rows, config_->max_given);
+    for (int chunks = 0; chunks < kMaxChunks; ++chunks) {
+      if (has_ended_) return Flush(max_rows);
+      if (input_.rows_held() == 0 && !is_rereading()) MarkIfDue();
+      const int64_t wanted =
+          scope_.run->options.is_row_exact ? 1 : kMaxChunkRows;
+      const bool is_fresh = input_.rows_held() == 0;
+      PENSTOCK_ASSIGN_OR_RETURN(
+          const Pull::Kind kind,
+          input_.Fill({is_rereading() ? reread_until_ - read_ : wanted,
+                       request.waker}));
+      if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
+      if (kind == Pull::Kind::kEnd) {
+        if (is_rereading()) {
+          return info_.Located(absl::DataLossError(
+              "the input is shorter than when the state was saved"));
+        }
+        has_ended_ = true;
+        continue;
+      }
+      if (is_fresh) {
+        PENSTOCK_ASSIGN_OR_RETURN(keys_,
+                                  config_->key->Apply(input_.chunk(), scope_));
+        ToIntegers(keys_.columns[0], key_values_);
+      }
+      PENSTOCK_RETURN_IF_ERROR(is_rereading() ? Reread()
+                                              : Distribute(max_rows));
+      PENSTOCK_RETURN_IF_ERROR(KeepFresh());
+      if (out_.rows() > 0) return Pull::Rows(out_.Build());
+    }
+    return Yield(request);
+  }
+
+  void DoSave(WireWriter& writer) const override {
+    if (is_rereading()) return writer.Raw(restored_);
+    if (groups_.empty()) {
+      WireWriter position;
+      input_.Save(position);
+      writer.Bytes(position.bytes());
+      writer.Varint(0);
+      writer.Varint(0);
+      return;
+    }
+    int64_t oldest = read_;
+    for (const auto& [key, group] : groups_) {
+      oldest = std::min(oldest, group.first);
+    }
+    const Mark* mark = &marks_.front();
+    for (const Mark& later : marks_) {
+      if (later.ordinal > oldest) break;
+      mark = &later;
+    }
+    writer.Bytes(mark->position);
+    writer.Varint(read_ - mark->ordinal);
+    writer.Varint(groups_.size());
+    for (const auto& [key, group] : groups_) {
+      writer.Signed(key);
+      writer.Varint(group.first - mark->ordinal);
+    }
+  }
+
+  absl::Status DoRestore(WireReader& reader) override {
+    const std::string_view all = reader.rest();
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view position, reader.Bytes());
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t groups, reader.Varint());
+    if (rows > INT64_MAX / 2 || groups > all.size()) {
+      return absl::DataLossError("saved groups are malformed");
+    }
+    for (uint64_t i = 0; i < groups; ++i) {
+      PENSTOCK_ASSIGN_OR_RETURN(const int64_t key, reader.Signed());
+      PENSTOCK_ASSIGN_OR_RETURN(const uint64_t first, reader.Varint());
+      firsts_[key] = static_cast<int64_t>(first);
+    }
+    restored_ = all.substr(0, all.size() - reader.rest().size());
+    reread_until_ = static_cast<int64_t>(rows);
+    marks_.push_back({0, std::string(position)});
+    WireReader position_reader(position);
+    return input_.Restore(position_reader);
+  }
+
+ private:
+  bool is_rereading() const { return read_ < reread_until_; }
+
+  // After a restore: puts the rows back that the groups held.
+  absl::Status Reread() {
+    const int64_t rows = std::min(input_.rows_held(), reread_until_ - read_);
+    const int64_t end = input_.begin() + rows;
+    for (int64_t row = input_.begin(); row < end; ++row, ++read_) {
+      if (ErrorAt(keys_, row) != nullptr) continue;
+      const int64_t key = config_->group_of(key_values_[row]);
+      const auto first = firsts_.find(key);
+      if (first == firsts_.end() || read_ < first->second) continue;
+      PENSTOCK_ASSIGN_OR_RETURN(Group * group, FindGroup(key));
+      group->fresh.push_back(static_cast<int32_t>(row));
+    }
+    consumed_ = rows;
+    if (!is_rereading()) restored_.clear();
+    return absl::OkStatus();
+  }
+
+  // Gives each held row to its group, until max_rows rows are out.
+  absl::Status Distribute(int64_t max_rows) {
+    int64_t row = input_.begin();
+    const int64_t end = row + input_.rows_held();
+    const bool has_errors = !keys_.errors.empty();
+    for (; row < end && out_.rows() < max_rows; ++row, ++read_) {
+      if (has_errors) {
+        if (const absl::Status* error = ErrorAt(keys_, row)) {
+          Fail(*error, row);
+          continue;
+        }
+      }
+      const int64_t key = config_->group_of(key_values_[row]);
+      absl::StatusOr<Group*> group = FindGroup(key);
+      if (!group.ok()) {
+        Fail(group.status(), row);
+        continue;
+      }
+      (*group)->fresh.push_back(static_cast<int32_t>(row));
+      const int64_t rows =
+          (*group)->rows.rows() + static_cast<int64_t>((*group)->fresh.size());
+      if (rows < (*group)->size) continue;
+      Keep(**group);
+      Emit(key, **group);
+      groups_.erase(key);
+    }
+    consumed_ = row - input_.begin();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Group*> FindGroup(int64_t key) {
+    const auto found = groups_.find(key);
+    if (found != groups_.end()) return &found->second;
+    PENSTOCK_ASSIGN_OR_RETURN(const int64_t size, config_->size(key, scope_));
+    Group& group = groups_[key];
+    group.size = size;
+    group.first = read_;
+    return &group;
+  }
+
+  // Copies what the group was given of the chunk at hand.
+  void Keep(Group& group) {
+    if (group.fresh.empty()) return;
+    const int64_t before = group.rows.num_bytes();
+    group.rows.Append(input_.chunk(), group.fresh);
+    group.fresh.clear();
+    bytes_ += group.rows.num_bytes() - before;
+  }
+
+  absl::Status KeepFresh() {
+    for (auto& [key, group] : groups_) Keep(group);
+    input_.Consume(consumed_);
+    return info_.Located(reservation_.Resize(bytes_));
+  }
+
+  void Fail(const absl::Status& status, int64_t row) {
+    Chunk error = ErrorChunk(status, PlaceholderColumns(config_->leaves, 1));
+    if (keys_.has_lineage()) error.lineage = Slice(keys_, row, 1).lineage;
+    out_.Append(error, 0, 1);
+  }
+
+  void Emit(int64_t key, Group& group) {
+    bytes_ -= group.rows.num_bytes();
+    const bool is_uniform = group.rows.is_uniform();
+    const Chunk rows = group.rows.Take();
+    absl::StatusOr<Chunk> out =
+        is_uniform ? config_->assemble(key, rows)
+                   : absl::InvalidArgumentError(
+                         "elements of a window must have one rank; got "
+                         "different ones");
+    if (!out.ok()) {
+      out = ErrorChunk(info_.Located(out.status()),
+                       PlaceholderColumns(config_->leaves, 1));
+    }
+    out->lineage = rows.rows > 0 ? GroupLineage(rows, rows.rows)
+                                 : SourceLineage(scope_, read_, 1);
+    out_.Append(*out, 0, 1);
+  }
+
+  // At the input's end: what the groups have, by ascending key.
+  absl::StatusOr<Pull> Flush(int64_t max_rows) {
+    if (config_->drop_remainder) {
+      groups_.clear();
+      bytes_ = 0;
+    }
+    while (!groups_.empty() && out_.rows() < max_rows) {
+      const auto first = groups_.begin();
+      Emit(first->first, first->second);
+      groups_.erase(first);
+    }
+    PENSTOCK_RETURN_IF_ERROR(info_.Located(reservation_.Resize(bytes_)));
+    if (out_.rows() == 0) return Pull::End();
+    return Pull::Rows(out_.Build());
+  }
+
+  void AddMark() {
+    WireWriter position;
+    input_.Save(position);
+    marks_.push_back({read_, position.Take()});
+  }
+
+  void MarkIfDue() {
+    if (groups_.empty()) {
+      marks_.clear();
+      return AddMark();
+    }
+    if (read_ - marks_.back().ordinal < kMinRowsBetween) return;
+    int64_t oldest = read_;
+    for (const auto& [key, group] : groups_) {
+      oldest = std::min(oldest, group.first);
+    }
+    while (marks_.size() > 1 && marks_[1].ordinal <= oldest) marks_.pop_front();
+    AddMark();
+    if (marks_.size() <= kMaxMarks) return;
+    // Some group is old: every other place will do.
+    for (size_t i = 1; 2 * i < marks_.size(); ++i) {
+      marks_[i] = std::move(marks_[2 * i]);
+    }
+    marks_.resize((marks_.size() + 1) / 2);
+  }
+
+  const Scope scope_;
+  const OpInfo& info_;
+  const std::shared_ptr<const GroupingConfig> config_;
+  Input input_;
+  Chunk keys_;  // of input_.chunk()
+  std::vector<int64_t> key_values_;
+  int64_t consumed_ = 0;  // rows of one call, until the groups have them
+  std::map<int64_t, Group> groups_;
+  int64_t bytes_ = 0;  // in groups_
+  Reservation reservation_;
+  ChunkBuilder out_;  // empty between calls
+  int64_t read_ = 0;  // rows taken from the input since the first mark or state
+  bool has_ended_ = false;
+  std::deque<Mark> marks_;
+
+  // After a restore, until the groups' rows were read again.
+  int64_t reread_until_ = 0;
+  std::map<int64_t, int64_t> firsts_;  // ordinals by key
+  std::string restored_;
+};
+
+OperatorPtr MakeGrouping(std::shared_ptr<const GroupingConfig> config,
+                         OperatorPtr input, const OpInfo& info,
+                         Stream::Counts counts) {
+  return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
+    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+    return std::make_unique<GroupingStream>(scope, info, counts, config,
+                                            std::move(stream));
+  });
+}
+
+absl::StatusOr<int64_t> CheckedSize(int64_t size) {
+  if (size > 0) return size;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a window must have at least 1 element; got ", size));
+}
+
+// How group_by_window knows a window's size.
+absl::StatusOr<decltype(GroupingConfig::size)> SizeOf(
+    const plan::GroupByWindow& spec, OpContext& context) {
+  const OpInfo& info = *context.info;
+  if (spec.has_window_size()) {
+    return [spec](int64_t, const Scope& scope) {
+      return IntegerOf(spec.window_size(), scope, "window_size", 1);
+    };
+  }
+  const TensorSpec key = TensorSpec::Scalar(DType::kInt64);
+  PENSTOCK_ASSIGN_OR_RETURN(
+      std::shared_ptr<const Evaluator> function,
+      Evaluator::Make(spec.window_size_function(), {key}, context));
+  return [function, &info](int64_t key,
+                           const Scope& scope) -> absl::StatusOr<int64_t> {
+    Chunk call;
+    call.rows = 1;
+    call.columns = {MakeColumn<int64_t>({key})};
+    PENSTOCK_ASSIGN_OR_RETURN(const Chunk result, function->Apply(call, scope));
+    if (!result.errors.empty()) return result.errors[0].status;
+    std::vector<int64_t> size;
+    ToIntegers(result.columns[0], size);
+    absl::StatusOr<int64_t> checked = CheckedSize(size[0]);
+    return checked.ok() ? checked : info.Located(checked.status());
+  };
+}
+
+}  // namespace
+
+OperatorOr MakeGroupByWindow(const plan::GroupByWindow& spec, OperatorPtr input,
+                             OpContext& context) {
+  auto config = std::make_shared<GroupingConfig>();
+  PENSTOCK_ASSIGN_OR_RETURN(
+      config->key,
+      Evaluator::Make(spec.key(), context.input_leaves[0], context));
+  PENSTOCK_ASSIGN_OR_RETURN(config->size, SizeOf(spec, context));
+  config->group_of = [](int64_t key) { return key; };
+  config->assemble = [](int64_t key,
+                        const Chunk& rows) -> absl::StatusOr<Chunk> {
+    Chunk dataset = rows;
+    dataset.lineage = Buffer();
+    Chunk window;
+    window.rows = 1;
+    window.columns = {MakeColumn<int64_t>({key}), EncodeNested({dataset})};
+    return window;
+  };
+  config->leaves = {TensorSpec::Scalar(DType::kInt64),
+                    TensorSpec::Scalar(DType::kString)};
+  std::vector<TensorSpec> leaves = config->leaves;
+  OperatorPtr windows = MakeGrouping(std::move(config), std::move(input),
+                                     *context.info, Stream::Counts::kTime);
+  return MakeFlatMapOver(std::move(windows), std::move(leaves), spec.reduce(),
+                         context);
+}
+
+OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
+                                      OperatorPtr input, OpContext& context) {
+  auto config = std::make_shared<GroupingConfig>();
+  PENSTOCK_ASSIGN_OR_RETURN(
+      config->key,
+      Evaluator::Make(spec.length(), context.input_leaves[0], context));
+  const std::vector<int64_t> boundaries(spec.boundaries().begin(),
+                                        spec.boundaries().end());
+  const std::vector<int64_t> sizes(spec.batch_sizes().begin(),
+                                   spec.batch_sizes().end());
+  std::vector<PartialShape> shapes;
+  std::vector<Column> padding;
+  for (const plan::PartialShape& proto : spec.shapes()) {
+    PENSTOCK_ASSIGN_OR_RETURN(shapes.emplace_back(), plan::FromProto(proto));
+  }
+  for (const plan::Tensor& proto : spec.padding()) {
+    PENSTOCK_ASSIGN_OR_RETURN(padding.emplace_back(), plan::FromProto(proto));
+  }
+  config->group_of = [boundaries](int64_t length) {
+    return std::upper_bound(boundaries.begin(), boundaries.end(), length) -
+           boundaries.begin();
+  };
+  config->size = [sizes](int64_t bucket, const Scope&) {
+    return absl::StatusOr<int64_t>(sizes[bucket]);
+  };
+  const bool has_padding = !spec.no_padding();
+  const bool is_to_boundary = spec.pad_to_boundary();
+  config->assemble = [=](int64_t bucket,
+                         const Chunk& rows) -> absl::StatusOr<Chunk> {
+    const bool is_last = bucket == static_cast<int64_t>(boundaries.size());
+    if (is_to_boundary && has_padding && is_last) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "with pad_to_bucket_boundary, elements must be shorter than the last "
+          "boundary",
+          boundaries.empty() ? "" : absl::StrCat(", ", boundaries.back()),
+          "; got a longer one\n  Add a boundary, or filter() long elements."));
+    }
+    Chunk batch;
+    batch.rows = 1;
+    for (size_t c = 0; c < rows.columns.size(); ++c) {
+      if (!has_padding) {
+        PENSTOCK_ASSIGN_OR_RETURN(batch.columns.emplace_back(),
+                                  Stack(rows.columns[c], rows.rows));
+        continue;
+      }
+      PartialShape shape = shapes[c];
+      if (is_to_boundary && shape.has_rank()) {
+        PartialShape::Dims dims = shape.dims();
+        for (std::optional<int64_t>& dim : dims) {
+          if (!dim.has_value()) dim = boundaries[bucket] - 1;
+        }
+        shape = PartialShape(std::move(dims));
+      }
+      PENSTOCK_ASSIGN_OR_RETURN(
+          batch.columns.emplace_back(),
+          PadAndStack(rows.columns[c], shape, padding[c]));
+    }
+    return batch;
+  };
+  config->drop_remainder = spec.drop_remainder();
+  config->leaves = context.info->leaves;
+  for (const TensorSpec& leaf : config->leaves) {
+    if (!leaf.shape.has_rank()) config->max_given = 1;
+  }
+  return MakeGrouping(std::move(config), std::move(input), *context.info,
+                      Stream::Counts::kAll);
+}
+
+}  // namespace penstock::engine
