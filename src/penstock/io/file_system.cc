@@ -149,10 +149,13 @@ class LocalFiles final : public FileSystem {
   }
 
   absl::Status Rename(std::string_view from, std::string_view to) override {
-    if (rename(std::string(from).c_str(), std::string(to).c_str()) == 0) {
-      return absl::OkStatus();
+    const std::string path(from);
+    Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0 || fsync(fd.get()) != 0 ||
+        rename(path.c_str(), std::string(to).c_str()) != 0) {
+      return SystemError(errno, "cannot rename the file", path);
     }
-    return SystemError(errno, "cannot rename the file", from);
+    return absl::OkStatus();
   }
 
   absl::Status Remove(std::string_view path) override {

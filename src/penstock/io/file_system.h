@@ -70,7 +70,7 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(
       std::string_view path) = 0;
 
-  // Gives a file another name, in place of what has that name.
+  // Gives a file, once it is on storage, another name, instead of what has it.
   virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
   virtual absl::Status Remove(std::string_view path) = 0;
   // Locks the file `path`, made if it is not there. AlreadyExists if it is

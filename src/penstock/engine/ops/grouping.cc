@@ -422,8 +422,10 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
                                    spec.batch_sizes().end());
   std::vector<PartialShape> shapes;
   std::vector<Column> padding;
-  for (const plan::PartialShape& proto : spec.shapes()) {
-    PENSTOCK_ASSIGN_OR_RETURN(shapes.emplace_back(), plan::FromProto(proto));
+  // With the dimensions that elements are known to have: those are not padded
+  // to a boundary.
+  for (const TensorSpec& leaf : context.info->leaves) {
+    shapes.push_back(leaf.shape.DropFirst());
   }
   for (const plan::Tensor& proto : spec.padding()) {
     PENSTOCK_ASSIGN_OR_RETURN(padding.emplace_back(), plan::FromProto(proto));
