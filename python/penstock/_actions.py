@@ -6,7 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock import _engine, _spec
-from penstock._errors import InvalidArgumentError, InvalidTypeError
+from penstock._errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    OutOfRangeError,
+    UnimplementedError,
+)
 from penstock._iterator import Iterator
 from penstock._location import refused
 from penstock._options import Options
@@ -15,12 +20,26 @@ from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
     Pipeline,
     append,
-    index,
 )
+from penstock._pipeline import index as _index
 from penstock._transforms import _folding
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+
+
+# Transformations that give each element a place known beforehand.
+_WITH_PLACES = frozenset(
+    {
+        "batch", "cache", "concatenate", "enumerate", "from_list",
+        "from_tensor_slices", "from_tensors", "map", "prefetch", "range",
+        "repeat", "rows", "shard", "skip", "take", "with_options", "zip",
+    }
+)  # fmt: skip
+
+
+def _length(cardinality: int) -> str:
+    return f", {cardinality}" if cardinality >= 0 else ""
 
 
 class Actions(Pipeline):
@@ -92,6 +111,41 @@ class Actions(Pipeline):
             )
         return found[0]
 
+    def at(self, index: int) -> Any:
+        """The element of that number.
+
+        Elements before it are passed over, without being handed to Python. Only
+        of pipelines whose elements have fixed places: without shuffles, filters
+        and the like.
+
+        Example:
+            >>> ps.Dataset.range(10).map(lambda x: x * x).batch(4).at(1)
+            array([16, 25, 36, 49])
+
+        Raises:
+            OutOfRangeError: There is none.
+            UnimplementedError: Elements have no fixed places.
+        """
+        position = _index("index", index)
+        for node in self._describe().get("nodes", []):
+            name = str(node.get("name", ""))
+            if name.rpartition("_")[0] not in _WITH_PLACES:
+                raise refused(
+                    UnimplementedError,
+                    "at() needs a pipeline of "
+                    f"{', '.join(sorted(_WITH_PLACES))}; got {name}",
+                )
+        if position >= 0:
+            there = self._self().skip(position).take(1)
+            with iter(there) as elements:
+                for element in elements:
+                    return element
+        raise refused(
+            OutOfRangeError,
+            f"index must be at least 0 and less than the dataset's length"
+            f"{_length(self._cardinality)}; got {position}",
+        )
+
     def cardinality(self) -> int:
         """The number of elements, if that is known without reading them.
 
@@ -157,7 +211,7 @@ class Actions(Pipeline):
             >>> list(ds) == list(ds)
             True
         """
-        found = index("epoch", epoch)
+        found = _index("epoch", epoch)
         if found < 0:
             raise refused(
                 InvalidArgumentError, f"epoch must be at least 0; got {found}"

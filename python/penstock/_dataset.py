@@ -7,10 +7,11 @@ from penstock._grouping import Grouping
 from penstock._mixing import Mixing
 from penstock._public import ClassOnly, publish
 from penstock._sources import Sources
+from penstock._storing import Storing
 from penstock._transforms import Transforms
 
 
-class Dataset(Sources, Transforms, Grouping, Mixing, Actions):
+class Dataset(Sources, Transforms, Grouping, Mixing, Storing, Actions):
     """A description of an input pipeline.
 
     Immutable: each method gives a new dataset. Nothing is computed before it is

@@ -167,3 +167,113 @@ class Grouping(Pipeline):
         return append(
             "bucket_by_sequence_length", body, [self], function=length
         )
+
+    # ---- Batches of sizes that differ.
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = _dtypes.int64,
+        name: Any = None,
+    ) -> Dataset:
+        """Groups elements of different sizes without padding.
+
+        Dimensions that are not known before the value become ragged; a
+        component whose shape is known is stacked as `batch` does.
+
+        Example:
+            >>> ds = ps.Dataset.from_list([[1], [2, 3]]).ragged_batch(2)
+            >>> next(iter(ds))
+            Ragged(values=array([1, 2, 3]), row_splits=array([0, 1, 3]))
+
+        Args:
+            batch_size: Elements per batch.
+            drop_remainder: Leaves out a last batch that is not full.
+            row_splits_dtype: int64 or int32.
+            name: Not used.
+        """
+        return append(
+            "ragged_batch",
+            {
+                "size": value("batch_size", batch_size),
+                "drop_remainder": bool(drop_remainder),
+                "row_splits_dtype": _dtypes.DType.of(
+                    row_splits_dtype
+                ).wire_name,
+            },
+            [self],
+        )
+
+    def sparse_batch(
+        self, batch_size: Any, row_shape: Any, name: Any = None
+    ) -> Dataset:
+        """Groups elements of different sizes into sparse tensors.
+
+        Example:
+            >>> ds = ps.Dataset.from_list([[7], [8, 9]]).sparse_batch(2, (4,))
+            >>> batch = next(iter(ds))
+            >>> batch.indices.tolist(), batch.values, batch.dense_shape
+            ([[0, 0], [1, 0], [1, 1]], array([7, 8, 9]), array([2, 4]))
+
+        Args:
+            batch_size: Elements per batch.
+            row_shape: The shape of each row; None where it is the largest in
+                the batch. An element that is larger is a `DataLossError`.
+            name: Not used.
+        """
+        if row_shape is None or not isinstance(row_shape, (tuple, list)):
+            raise refused(
+                InvalidTypeError,
+                f"row_shape must be a tuple of sizes; got {row_shape!r}",
+            )
+        return append(
+            "sparse_batch",
+            {
+                "size": value("batch_size", batch_size),
+                "row_shape": _spec.shape_to_json(row_shape),
+            },
+            [self],
+        )
+
+    def pack(
+        self,
+        length: int,
+        open_rows: int | None = None,
+        split: bool = False,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Puts sequences together into rows of one length.
+
+        Gives dicts: "values" has the structure of the elements, with rows of
+        `length` items; "segment_ids" says which sequence of its row an item is
+        of, from 1 on, and 0 for padding; "positions" its place in it.
+
+        Example:
+            >>> ds = ps.Dataset.from_list([[1, 2, 3], [4, 5], [6]]).pack(4)
+            >>> for row in ds:
+            ...     print(row["values"], row["segment_ids"], row["positions"])
+            [1 2 3 6] [1 1 1 2] [0 1 2 0]
+            [4 5 0 0] [1 1 0 0] [0 1 0 0]
+
+        Args:
+            length: Items per row.
+            open_rows: Rows to look for room in, the oldest first; 16 if left
+                out. When none has room, the oldest goes on as it is.
+            split: Puts sequences one behind another instead, and cuts them
+                where a row ends. Otherwise a sequence longer than `length` is
+                an error in its place.
+            padding_values: A scalar for each component; zero if left out.
+            drop_remainder: Leaves out the rows that are open at the end.
+        """
+        body: dict[str, Any] = {
+            "length": index("length", length),
+            "split": bool(split),
+            "padding": padding_field(self.element_spec, padding_values),
+            "drop_remainder": bool(drop_remainder),
+        }
+        if open_rows is not None:
+            # On the wire 0 means left out; the engine refuses -1 as well.
+            body["open_rows"] = index("open_rows", open_rows) or -1
+        return append("pack", body, [self])

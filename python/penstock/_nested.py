@@ -46,6 +46,16 @@ def dataset_of(rows: bytes, element: Any) -> Dataset | None:
     )
 
 
+def read_records(records: Dataset, element: Any) -> Dataset:
+    """The rows in a dataset of encoded chunks."""
+    from penstock._symbol import Symbol
+
+    def rows(record: Symbol) -> Dataset:
+        return argument(record._recording, record._step, element)
+
+    return records.flat_map(rows)
+
+
 def argument(recording: Recording, step: int, element: Any) -> Dataset:
     """The dataset that a recorded function is called with."""
     return append(

@@ -139,6 +139,9 @@ class Sources(Pipeline):
         """
         if _has_symbols(tensors):
             return _from_values(tensors, True)
+        if _spec.has_composite(tensors):
+            # Ragged and sparse values are cut by what they mean.
+            return Sources.from_tensors(tensors).unbatch()
         rows, captures = _rows.slices(tensors)
         return _from_rows("from_tensor_slices", rows, captures, tensors)
 

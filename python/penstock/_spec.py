@@ -137,6 +137,12 @@ class DatasetSpec:
         return hash(("DatasetSpec", repr(self.element_spec)))
 
 
+def has_composite(structure: Any) -> bool:
+    """Whether a ragged or sparse value is in `structure`."""
+    names = types_of(structure)
+    return any(name in names for name in _COMPOSITE_TYPES)
+
+
 def tensor_spec(leaf: Any) -> TensorSpec:
     """The spec of a leaf's column."""
     if isinstance(leaf, DatasetSpec):

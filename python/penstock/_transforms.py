@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from penstock import _batching, _dtypes, _python, _rows, _spec
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
-    UnimplementedError,
 )
 from penstock._location import refused
 from penstock._options import Options
@@ -430,23 +430,31 @@ class Transforms(Pipeline):
             [self],
         )
 
-    def cache(self, filename: str = "", name: Any = None) -> Dataset:
-        """Keeps the elements of the first whole pass in memory for later ones.
+    def cache(self, filename: Any = "", name: Any = None) -> Dataset:
+        """Keeps the elements of the first whole pass for later ones.
 
-        Iterators of this dataset share them; two calls of `cache` do not.
+        In memory, iterators of this dataset share them; two calls of `cache` do
+        not. In a file, whoever names the file shares them, in this process or
+        another, also when the input is gone.
 
         Example:
             >>> ds = ps.Dataset.range(3).cache()
             >>> list(ds) == list(ds)
             True
+
+        Args:
+            filename: Where to keep them, "NAME.penstock"; in memory if empty.
+                A second iterator that would write the file at the same time
+                gets an `AlreadyExistsError`. What an unfinished pass wrote is
+                discarded.
+            name: Not used.
         """
-        if filename:
+        if not isinstance(filename, (str, os.PathLike)):
             raise refused(
-                UnimplementedError,
-                "cache takes no filename in this version, which keeps "
-                f"elements in memory; got {filename!r}",
+                InvalidTypeError,
+                f"filename must be a path; got {type(filename).__name__}",
             )
-        return append("cache", {}, [self])
+        return append("cache", {"filename": os.fspath(filename)}, [self])
 
     def ignore_errors(
         self, log_warning: bool = False, name: Any = None

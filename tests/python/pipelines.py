@@ -113,6 +113,21 @@ def make_pipelines(folder):
             [ps.Dataset.range(4), ps.Dataset.range(10, 14)],
             ps.Dataset.range(6).map(lambda x: x % 2),
         ),
+        "ragged_batch": ps.Dataset.range(7)
+        .map(lambda n: ps.arange(n))
+        .ragged_batch(2),
+        "ragged_twice": ps.Dataset.range(9)
+        .map(lambda n: ps.arange(n))
+        .ragged_batch(2)
+        .batch(2),
+        "sparse_batch": ps.Dataset.range(7)
+        .map(lambda n: ps.arange(n))
+        .sparse_batch(2, (None,)),
+        "pack": ps.Dataset.range(9).map(lambda n: ps.arange(n)).pack(9, 2),
+        "pack_split": ps.Dataset.range(6)
+        .map(lambda n: ps.arange(n))
+        .pack(4, split=True),
+        "file_cache": ps.Dataset.range(6).cache(folder / "cached"),
         "unique": ps.Dataset.range(9).map(lambda x: x % 5).unique(),
         "assert_cardinality": ps.Dataset.range(4).assert_cardinality(4),
         "resample": ps.Dataset.range(12).rejection_resample(

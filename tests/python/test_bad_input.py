@@ -300,7 +300,7 @@ WRONG = {
         TYPE,
         "string",
     ),
-    "cache_file": (lambda: R(3).cache("f"), ps.UnimplementedError, "'f'"),
+    "cache_file": (lambda: R(3).cache(3), TYPE, "filename"),
     # Functions.
     "map_number": (lambda: R(3).map(3), TYPE, "function"),
     "map_arguments": (

@@ -119,3 +119,12 @@ def test_padded_shape_smaller_than_the_data_is_an_error():
     ds = Dataset.from_list([[1], [2, 3]]).padded_batch(2, [1])
     with pytest.raises(ps.PenstockError):
         list(ds)
+
+
+def test_padded_batch_keeps_known_dimensions():
+    ds = Dataset.from_tensor_slices(np.zeros((4, 3), np.float32))
+    assert ds.padded_batch(2).element_spec == ps.TensorSpec(
+        (None, 3), np.float32
+    )
+    given = ds.padded_batch(2, padded_shapes=(None,), drop_remainder=True)
+    assert given.element_spec == ps.TensorSpec((2, 3), np.float32)

@@ -209,6 +209,14 @@ def test_bucket_pads_to_the_boundary_less_one():
     assert lists(ds) == [[[1, -1], [2, 2]], [[3, 3, 3, -1, -1]]]
 
 
+def test_known_dimensions_are_not_padded_to_the_boundary():
+    ds = ps.Dataset.from_list([np.ones((1, 3)), np.ones((2, 3))])
+    (batch,) = ds.bucket_by_sequence_length(
+        lambda x: ps.shape(x)[0], [5], [2, 2], pad_to_bucket_boundary=True
+    )
+    assert batch.shape == (2, 4, 3)
+
+
 def test_an_element_that_is_too_long_fails_when_its_batch_comes():
     ds = words(9, 1, 9, 1).bucket_by_sequence_length(
         lambda x: ps.size(x), [3], [1, 2], pad_to_bucket_boundary=True
@@ -272,3 +280,14 @@ def test_a_window_can_be_pickled():
     assert windows(pickle.loads(pickle.dumps(ds))) == windows(ds)
     window = next(iter(ds))
     assert ints(pickle.loads(pickle.dumps(window))) == [0, 1]
+
+
+def test_groups_are_within_the_memory_budget():
+    rows = ps.Dataset.range(1000).map(lambda x: ps.zeros((1 << 14,)))
+    options = ps.Options(memory_budget=1 << 22)
+    grouped = rows.group_by_window(
+        lambda x: 0 * ps.size(x), lambda k, g: g, window_size=900
+    )
+    for ds in (grouped, rows.window(900)):
+        with pytest.raises(ps.ResourceExhaustedError, match="budget"):
+            next(iter(ds.with_options(options)))

@@ -51,7 +51,7 @@ def run_script(text, *, check=True, **options):
     [
         "map", "shuffle", "interleave", "batch", "text", "dict", "large",
         "window", "group_by_window", "bucket", "sample", "choose", "unique",
-        "resample",
+        "resample", "ragged_twice", "pack", "pack_split", "file_cache",
     ],
 )  # fmt: skip
 def test_killed_at_every_step(pipelines, name):

@@ -307,3 +307,16 @@ def test_relative_names_start_from_the_directory_of_now(
         monkeypatch.chdir(tmp_path / name)
         assert list(ds) == [name.encode()]
         assert list(ps.TextLineDataset("x.txt")) == [name.encode()]
+
+
+@pytest.mark.parametrize("kind", ["from_tensors", "from_tensor_slices"])
+def test_sources_are_shown_as_they_were_made(kind):
+    ds = getattr(Dataset, kind)([1, 2])
+    assert ds.batch(2).describe().splitlines()[1].startswith(f"  {kind}_0")
+    assert not ds.describe().endswith("\n")
+    assert Dataset.from_list([1]).describe().startswith("from_list_0")
+
+
+def test_how_rows_were_made_is_not_what_they_are():
+    same = Dataset.from_tensor_slices([1, 2]), Dataset.from_list([1, 2])
+    assert same[0].fingerprint() == same[1].fingerprint()

@@ -18,6 +18,8 @@ NAMES = [
     "text", "strings", "dict", "named", "ragged", "padded", "generator",
     "random", "large", "empty", "window", "group_by_window", "bucket",
     "sample", "choose", "unique", "assert_cardinality", "resample",
+    "ragged_batch", "ragged_twice", "sparse_batch", "pack", "pack_split",
+    "file_cache",
 ]  # fmt: skip
 
 

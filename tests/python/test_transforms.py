@@ -339,14 +339,6 @@ def test_a_partial_pass_leaves_no_cache():
     assert ints(ds) == [0, 1, 2, 3]
 
 
-def test_cache_in_a_file_is_not_here_yet():
-    with pytest.raises(NotImplementedError):
-        Dataset.range(3).cache("/tmp/file")
-
-
-# ---- State.
-
-
 def test_scan():
     ds = Dataset.range(1, 5).scan(np.int64(0), lambda s, x: (s + x, s * x))
     assert ints(ds) == [0, 2, 9, 24]

@@ -95,6 +95,21 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
+TEST(DatasetSpecTest, IsOneLeaf) {
+  const ElementSpec number = ElementSpec::Tensor(TensorSpec());
+  const ElementSpec pair = ElementSpec::Tuple(
+      {number, ElementSpec::Dataset(ElementSpec::Tuple({number, number}))});
+  EXPECT_EQ(pair.ToString(), "(int64(), Dataset((int64(), int64())))");
+  ASSERT_EQ(pair.Flatten().size(), 2);
+  EXPECT_EQ(pair.Flatten()[1].ToString(), "string()");
+  EXPECT_EQ(pair.WithLeaves(pair.Flatten()), pair);
+  EXPECT_TRUE(pair.has_dataset());
+  EXPECT_FALSE(number.has_dataset());
+  // What is inside counts.
+  EXPECT_FALSE(
+      SameStructure(ElementSpec::Dataset(number), ElementSpec::Dataset(pair)));
+}
+
 TEST(PlaceholderTest, FitsItsSpecs) {
   const std::vector<TensorSpec> leaves = {
       {DType::kInt64, Of({2, 3})},

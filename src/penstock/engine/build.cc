@@ -6,6 +6,7 @@
 #include "penstock/engine/ops/choose.h"
 #include "penstock/engine/ops/concatenate.h"
 #include "penstock/engine/ops/enumerate.h"
+#include "penstock/engine/ops/file_cache.h"
 #include "penstock/engine/ops/filter.h"
 #include "penstock/engine/ops/generator.h"
 #include "penstock/engine/ops/grouping.h"
@@ -13,6 +14,7 @@
 #include "penstock/engine/ops/interleave.h"
 #include "penstock/engine/ops/list_files.h"
 #include "penstock/engine/ops/map.h"
+#include "penstock/engine/ops/pack.h"
 #include "penstock/engine/ops/prefetch.h"
 #include "penstock/engine/ops/random.h"
 #include "penstock/engine/ops/range.h"
@@ -89,6 +91,9 @@ OperatorOr BuildOperator(const plan::Node& node,
     case plan::Node::kPrefetch:
       return MakePrefetch(node.prefetch(), in, context);
     case plan::Node::kCache:
+      if (!node.cache().filename().empty()) {
+        return MakeFileCache(node.cache(), input_rows, in, context);
+      }
       return MakeCache(input_rows, in, context);
     case plan::Node::kScan:
       return MakeScan(node.scan(), in, context);
@@ -117,6 +122,12 @@ OperatorOr BuildOperator(const plan::Node& node,
       return MakeUnique(in, context);
     case plan::Node::kAssertCardinality:
       return MakeAssertCardinality(node.assert_cardinality(), in, context);
+    case plan::Node::kRaggedBatch:
+      return MakeRaggedBatch(node.ragged_batch(), in, context);
+    case plan::Node::kSparseBatch:
+      return MakeSparseBatch(node.sparse_batch(), in, context);
+    case plan::Node::kPack:
+      return MakePack(node.pack(), in, context);
     case plan::Node::OP_NOT_SET:
       break;
   }

@@ -74,6 +74,18 @@ class FakeFiles final : public FileSystem {
     return std::make_unique<FakeWritableFile>(bytes);
   }
 
+  absl::Status Rename(std::string_view from, std::string_view to) override {
+    contents[std::string(to)] = contents[std::string(from)];
+    return Remove(from);
+  }
+  absl::Status Remove(std::string_view path) override {
+    contents.erase(std::string(path));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view) override {
+    return absl::UnimplementedError("FakeFiles has no locks");
+  }
+
   absl::StatusOr<std::vector<std::string>> Glob(std::string_view) override {
     return absl::UnimplementedError("FakeFiles has no patterns");
   }

@@ -1,6 +1,7 @@
 #include "penstock/io/file_system.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -101,6 +102,14 @@ class LocalWritableFile final : public WritableFile {
   Descriptor fd_;
 };
 
+class LocalFileLock final : public FileLock {
+ public:
+  explicit LocalFileLock(Descriptor fd) : fd_(std::move(fd)) {}
+
+ private:
+  const Descriptor fd_;
+};
+
 class LocalFiles final : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<File>> Open(
@@ -137,6 +146,36 @@ class LocalFiles final : public FileSystem {
         open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (fd.get() < 0) return SystemError(errno, "cannot create the file", path);
     return std::make_unique<LocalWritableFile>(path, std::move(fd));
+  }
+
+  absl::Status Rename(std::string_view from, std::string_view to) override {
+    const std::string path(from);
+    Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0 || fsync(fd.get()) != 0 ||
+        rename(path.c_str(), std::string(to).c_str()) != 0) {
+      return SystemError(errno, "cannot rename the file", path);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Remove(std::string_view path) override {
+    if (unlink(std::string(path).c_str()) == 0) return absl::OkStatus();
+    return SystemError(errno, "cannot remove the file", path);
+  }
+
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(
+      std::string_view path_view) override {
+    const std::string path(path_view);
+    Descriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (fd.get() < 0) return SystemError(errno, "cannot create the file", path);
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+      return std::make_unique<LocalFileLock>(std::move(fd));
+    }
+    if (errno == EWOULDBLOCK) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("the file is locked by another: ", path));
+    }
+    return SystemError(errno, "cannot lock the file", path);
   }
 
   absl::StatusOr<std::vector<std::string>> Glob(

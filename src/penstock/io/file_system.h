@@ -52,6 +52,12 @@ class WritableFile {
   virtual absl::Status Close() = 0;
 };
 
+// Held as long as it lives, by this holder alone; ends with its process too.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
 // Where files are. Thread-safe. Virtual so that tests can make storage slow,
 // broken or absent.
 class FileSystem {
@@ -62,6 +68,14 @@ class FileSystem {
 
   // Makes the file, or empties the one that is there.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(
+      std::string_view path) = 0;
+
+  // Gives a file, once it is on storage, another name, instead of what has it.
+  virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
+  virtual absl::Status Remove(std::string_view path) = 0;
+  // Locks the file `path`, made if it is not there. AlreadyExists if it is
+  // locked.
+  virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(
       std::string_view path) = 0;
 
   // The paths that match `pattern`, sorted by their bytes; none is no error.

@@ -147,5 +147,27 @@ TEST_F(FileSystemTest, GlobsInsideOneComponent) {
   EXPECT_THAT(*files_.Glob(""), IsEmpty());
 }
 
+TEST(LocalFiles, RenamesRemovesAndLocks) {
+  FileSystem& files = LocalFileSystem();
+  const std::string folder = testing::TempDir() + "/";
+  const std::string from = folder + "lock_test_from";
+  const std::string to = folder + "lock_test_to";
+  ASSERT_TRUE(WriteFile(files, from, "new").ok());
+  ASSERT_TRUE(WriteFile(files, to, "old").ok());
+  EXPECT_TRUE(files.Rename(from, to).ok());
+  EXPECT_EQ(*ReadFile(files, to), "new");
+  EXPECT_FALSE(*files.Exists(from));
+  EXPECT_EQ(files.Rename(from, to).code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(files.Remove(to).ok());
+  EXPECT_EQ(files.Remove(to).code(), absl::StatusCode::kNotFound);
+
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(to);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_EQ(files.Lock(to).status().code(), absl::StatusCode::kAlreadyExists);
+  lock->reset();
+  EXPECT_TRUE(files.Lock(to).ok());
+  EXPECT_TRUE(files.Remove(to).ok());
+}
+
 }  // namespace
 }  // namespace penstock::io

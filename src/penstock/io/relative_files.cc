@@ -21,6 +21,16 @@ class RelativeFileSystem final : public FileSystem {
       std::string_view path) override {
     return files_.Create(Absolute(path));
   }
+  absl::Status Rename(std::string_view from, std::string_view to) override {
+    return files_.Rename(Absolute(from), Absolute(to));
+  }
+  absl::Status Remove(std::string_view path) override {
+    return files_.Remove(Absolute(path));
+  }
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(
+      std::string_view path) override {
+    return files_.Lock(Absolute(path));
+  }
   absl::StatusOr<bool> Exists(std::string_view path) override {
     return files_.Exists(Absolute(path));
   }

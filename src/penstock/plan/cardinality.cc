@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/data/composite.h"
 #include "penstock/plan/expect.h"
 
 namespace penstock::plan {
@@ -138,6 +139,8 @@ std::optional<int64_t> FirstDimension(
 }
 
 Cardinality RowsOf(const Cardinality& n, const penstock::ElementSpec& spec) {
+  // Of a ragged or sparse value, no column tells.
+  if (HasComposite(spec)) return Times(n, Unknown());
   const std::optional<int64_t> first = FirstDimension(spec.Flatten());
   return Times(n, first.has_value() ? Finite(*first) : Unknown());
 }
@@ -262,6 +265,11 @@ Cardinality InferCardinality(const Node& node,
     case Node::kPaddedBatch:
       return Batches(inputs[0], Constant(node.padded_batch().size()),
                      node.padded_batch().drop_remainder());
+    case Node::kRaggedBatch:
+      return Batches(inputs[0], Constant(node.ragged_batch().size()),
+                     node.ragged_batch().drop_remainder());
+    case Node::kSparseBatch:
+      return Batches(inputs[0], Constant(node.sparse_batch().size()), false);
     case Node::kUnbatch:
       return RowsOf(inputs[0], specs[0]);
     case Node::kRebatch:
@@ -288,6 +296,7 @@ Cardinality InferCardinality(const Node& node,
     case Node::kTakeWhile:
     case Node::kIgnoreErrors:
     case Node::kUnique:
+    case Node::kPack:
     case Node::kGroupByWindow:
     case Node::kBucketBySequenceLength:
       return AtMost(inputs[0]);

@@ -105,6 +105,35 @@ INSTANTIATE_TEST_SUITE_P(
     kName);
 
 INSTANTIATE_TEST_SUITE_P(
+    Groups, CardinalityTest,
+    ::testing::ValuesIn(Cases{
+        {"Window", Window(Range(5), 2), Finite(3)},
+        {"WindowDropped", Window(Range(5), 2, 0, 1, true), Finite(2)},
+        {"WindowSliding", Window(Range(5), 3, 1, 2), Finite(5)},
+        {"WindowSlidingDropped", Window(Range(7), 3, 1, 2, true), Finite(3)},
+        {"WindowTooLarge", Window(Range(3), 4, 1, 1, true), Finite(0)},
+        {"WindowInfinite", Window(Counter(), 2), Infinite()},
+        {"WindowUnknown", Window(TextLines({"a"}), 2), Unknown()},
+        {"GroupByWindow", GroupByWindow(Range(5), Mod(2), 2), Unknown()},
+        {"GroupByWindowOfNone", GroupByWindow(Range(0), Mod(2), 2), Finite(0)},
+        {"Sample", SampleFrom({Range(3), Range(4)}), Finite(7)},
+        {"SampleByWeight", SampleFrom({Range(3), Range(4)}, {0, 1}), Finite(4)},
+        {"SampleInfinite", SampleFrom({Range(3), Counter()}), Infinite()},
+        {"SampleStops", SampleFrom({Range(3), Counter()}, {}, 1, true),
+         Unknown()},
+        {"SampleStopsNever", SampleFrom({Counter(), Counter()}, {}, 1, true),
+         Infinite()},
+        {"Choose", ChooseFrom(Range(3), {Range(3)}), Unknown()},
+        {"ChooseNone", ChooseFrom(Range(0), {Range(3)}), Finite(0)},
+        {"Unique", Unique(Range(3)), Unknown()},
+        {"AssertCardinality", AssertCardinality(TextLines({"a"}), 4),
+         Finite(4)},
+        {"SparseBatch", SparseBatch(Range(5), 2, {}), Finite(3)},
+        {"RaggedBatchDropped", RaggedBatch(Range(5), 2, true), Finite(2)},
+    }),
+    kName);
+
+INSTANTIATE_TEST_SUITE_P(
     Same, CardinalityTest,
     ::testing::ValuesIn(Cases{
         {"Map", Map(Range(42), Identity()), Finite(42)},

@@ -268,6 +268,9 @@ std::string Detail(const Node& node) {
       return NameOf(node.scan().function());
     case Node::kReduce:
       return NameOf(node.reduce().function());
+    case Node::kCache:
+      return node.cache().filename().empty() ? ""
+                                             : Quoted(node.cache().filename());
     case Node::kWindow:
       return words.Set("size", TextOf(node.window().size()))
           .Set("shift", TextOf(node.window().shift()))
@@ -308,6 +311,18 @@ std::string Detail(const Node& node) {
           .Join();
     case Node::kAssertCardinality:
       return ToString(node.assert_cardinality().expected());
+    case Node::kRaggedBatch:
+      return words.Set("size", TextOf(node.ragged_batch().size()))
+          .Flag("drop_remainder", node.ragged_batch().drop_remainder())
+          .Join();
+    case Node::kSparseBatch:
+      return words.Set("size", TextOf(node.sparse_batch().size())).Join();
+    case Node::kPack:
+      return words.Set("length", absl::StrCat(node.pack().length()))
+          .Flag("split", node.pack().split())
+          .Set("open_rows", absl::StrCat(node.pack().open_rows()))
+          .Flag("drop_remainder", node.pack().drop_remainder())
+          .Join();
     case Node::kIgnoreErrors:
       return words.Flag("log_warning", node.ignore_errors().log_warning())
           .Join();
@@ -319,7 +334,6 @@ std::string Detail(const Node& node) {
     case Node::kZip:
     case Node::kConcatenate:
     case Node::kUnbatch:
-    case Node::kCache:
     case Node::kNestedRows:
     case Node::kUnique:
     case Node::OP_NOT_SET:

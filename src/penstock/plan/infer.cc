@@ -131,6 +131,12 @@ infer::Result Dispatch(const Node& node, const Place& place) {
       return infer::Of(node.unique(), place);
     case Node::kAssertCardinality:
       return infer::Of(node.assert_cardinality(), place);
+    case Node::kRaggedBatch:
+      return infer::Of(node.ragged_batch(), place);
+    case Node::kSparseBatch:
+      return infer::Of(node.sparse_batch(), place);
+    case Node::kPack:
+      return infer::Of(node.pack(), place);
     case Node::OP_NOT_SET:
       return absl::InvalidArgumentError(
           "a node must have one of the known operators; got none");

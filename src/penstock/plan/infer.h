@@ -86,6 +86,9 @@ Result Of(const Batch& op, const Place& place);
 Result Of(const PaddedBatch& op, const Place& place);
 Result Of(const Unbatch& op, const Place& place);
 Result Of(const Rebatch& op, const Place& place);
+Result Of(const RaggedBatch& op, const Place& place);
+Result Of(const SparseBatch& op, const Place& place);
+Result Of(const Pack& op, const Place& place);
 
 // Functions (infer_function.cc).
 Result Of(const Map& op, const Place& place);

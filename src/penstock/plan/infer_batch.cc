@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/data/composite.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/infer.h"
@@ -25,6 +26,56 @@ absl::Status NoDatasets(absl::string_view what, const Place& place) {
   return TypeError(absl::StrCat(
       what, " takes elements of tensors; got ", place.inputs[0].ToString(),
       "\n  Read the datasets inside the elements first, with flat_map()."));
+}
+
+absl::Status NoComposites(absl::string_view what, const Place& place) {
+  if (!HasComposite(place.inputs[0])) return absl::OkStatus();
+  return TypeError(absl::StrCat(what, " takes elements of plain tensors; got ",
+                                place.inputs[0].ToString()));
+}
+
+// CommonFirstDimension of the components; of ragged and sparse ones, nobody
+// knows it before the value.
+absl::StatusOr<std::optional<int64_t>> FirstDimensionOf(
+    absl::string_view what, const penstock::ElementSpec& spec) {
+  const Leaves leaves = spec.Flatten();
+  Leaves tensors;
+  for (const Part& part : PartsOf(spec)) {
+    if (part.kind == Part::Kind::kTensor) tensors.push_back(leaves[part.first]);
+  }
+  if (tensors.empty() && !leaves.empty()) return std::nullopt;
+  return CommonFirstDimension(what, tensors);
+}
+
+// What a ragged batch has in place of each tensor.
+absl::Status ToRagged(penstock::ElementSpec& spec, penstock::DType splits,
+                      std::optional<int64_t> dimension) {
+  if (spec.kind != penstock::ElementSpec::Kind::kTensor) {
+    for (penstock::ElementSpec& child : spec.children) {
+      PENSTOCK_RETURN_IF_ERROR(ToRagged(child, splits, dimension));
+    }
+    return absl::OkStatus();
+  }
+  if (!spec.tensor.shape.has_rank()) {
+    return absl::InvalidArgumentError(
+        "ragged_batch needs elements of known rank; got an unknown rank");
+  }
+  const int levels = RaggedLevels(spec.tensor.shape);
+  if (levels == 0) {
+    spec.tensor.shape = spec.tensor.shape.Prepend(dimension);
+    return absl::OkStatus();
+  }
+  for (int i = 0; i < levels; ++i) {
+    spec.tensor.shape = spec.tensor.shape.DropFirst();
+  }
+  spec.tensor.shape = spec.tensor.shape.Prepend(std::nullopt);
+  for (int i = 1; i < levels; ++i) {
+    spec = RaggedOf(std::move(spec), splits, std::nullopt);
+  }
+  spec = RaggedOf(std::move(spec), splits,
+                  dimension.has_value() ? std::optional<int64_t>(*dimension + 1)
+                                        : std::nullopt);
+  return absl::OkStatus();
 }
 
 // The batch dimension: known only where every batch is full, as in tf.data.
@@ -110,15 +161,12 @@ Result Of(const Batch& op, const Place& place) {
   PENSTOCK_ASSIGN_OR_RETURN(
       std::optional<int64_t> dimension,
       BatchDimension(op.size(), op.drop_remainder(), place));
-  Leaves leaves = place.inputs[0].Flatten();
-  for (penstock::TensorSpec& leaf : leaves) {
-    leaf.shape = leaf.shape.Prepend(dimension);
-  }
-  return place.inputs[0].WithLeaves(leaves);
+  return Batched(place.inputs[0], dimension);
 }
 
 Result Of(const PaddedBatch& op, const Place& place) {
   PENSTOCK_RETURN_IF_ERROR(NoDatasets("padded_batch", place));
+  PENSTOCK_RETURN_IF_ERROR(NoComposites("padded_batch", place));
   PENSTOCK_ASSIGN_OR_RETURN(
       std::optional<int64_t> dimension,
       BatchDimension(op.size(), op.drop_remainder(), place));
@@ -140,20 +188,19 @@ Result Of(const PaddedBatch& op, const Place& place) {
 
 Result Of(const Unbatch& op, const Place& place) {
   PENSTOCK_RETURN_IF_ERROR(NoDatasets("unbatch", place));
-  Leaves leaves = place.inputs[0].Flatten();
-  PENSTOCK_RETURN_IF_ERROR(CommonFirstDimension("unbatch", leaves).status());
-  for (penstock::TensorSpec& leaf : leaves) leaf.shape = leaf.shape.DropFirst();
-  return place.inputs[0].WithLeaves(leaves);
+  PENSTOCK_RETURN_IF_ERROR(
+      FirstDimensionOf("unbatch", place.inputs[0]).status());
+  return Unbatched(place.inputs[0]);
 }
 
 Result Of(const Rebatch& op, const Place& place) {
   PENSTOCK_RETURN_IF_ERROR(NoDatasets("rebatch", place));
-  Leaves leaves = place.inputs[0].Flatten();
   PENSTOCK_ASSIGN_OR_RETURN(std::optional<int64_t> first,
-                            CommonFirstDimension("rebatch", leaves));
+                            FirstDimensionOf("rebatch", place.inputs[0]));
+  const int64_t least = HasComposite(place.inputs[0]) ? 1 : 0;
   int64_t largest = 0;
   for (int64_t size : op.sizes()) {
-    PENSTOCK_RETURN_IF_ERROR(AtLeast("batch_size", size, 0));
+    PENSTOCK_RETURN_IF_ERROR(AtLeast("batch_size", size, least));
     largest = std::max(largest, size);
   }
   if (largest == 0) {
@@ -161,11 +208,88 @@ Result Of(const Rebatch& op, const Place& place) {
         absl::StrCat("batch_size must have at least one positive entry; got ",
                      op.sizes().empty() ? "an empty list" : "zeros alone"));
   }
-  const std::optional<int64_t> dimension = RebatchDimension(op, first);
-  for (penstock::TensorSpec& leaf : leaves) {
-    leaf.shape = leaf.shape.DropFirst().Prepend(dimension);
+  return Rebatched(place.inputs[0], RebatchDimension(op, first));
+}
+
+Result Of(const RaggedBatch& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(NoDatasets("ragged_batch", place));
+  PENSTOCK_RETURN_IF_ERROR(NoComposites("ragged_batch", place));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      std::optional<int64_t> dimension,
+      BatchDimension(op.size(), op.drop_remainder(), place));
+  if (op.row_splits_dtype() != INT32 && op.row_splits_dtype() != INT64) {
+    return TypeError(
+        absl::StrCat("row_splits_dtype must be int32 or int64; "
+                     "got ",
+                     DType_Name(op.row_splits_dtype())));
   }
-  return place.inputs[0].WithLeaves(leaves);
+  penstock::ElementSpec batched = place.inputs[0];
+  PENSTOCK_RETURN_IF_ERROR(ToRagged(
+      batched, static_cast<penstock::DType>(op.row_splits_dtype()), dimension));
+  return batched;
+}
+
+Result Of(const SparseBatch& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(BatchDimension(op.size(), false, place).status());
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::PartialShape shape,
+                            FromProto(op.row_shape()));
+  const penstock::ElementSpec& input = place.inputs[0];
+  if (input.kind != penstock::ElementSpec::Kind::kTensor) {
+    return TypeError(
+        absl::StrCat("sparse_batch takes elements that are one tensor; got ",
+                     input.ToString()));
+  }
+  if (!shape.has_rank()) {
+    return absl::InvalidArgumentError(
+        "row_shape must say its rank; got an unknown one");
+  }
+  if (input.tensor.shape.has_rank() &&
+      input.tensor.shape.rank() != shape.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("row_shape must have the rank of elements ",
+                     input.ToString(), "; got ", shape.ToString()));
+  }
+  return SparseOf(input.tensor.dtype, shape.rank() + 1);
+}
+
+Result Of(const Pack& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(NoDatasets("pack", place));
+  PENSTOCK_RETURN_IF_ERROR(NoComposites("pack", place));
+  PENSTOCK_RETURN_IF_ERROR(InRange("length", op.length(), 1, int64_t{1} << 31));
+  PENSTOCK_RETURN_IF_ERROR(
+      InRange("open_rows", op.open_rows(), 1, int64_t{1} << 16));
+  Leaves leaves = place.inputs[0].Flatten();
+  PENSTOCK_RETURN_IF_ERROR(
+      OnePerComponent("padding_values", leaves.size(), op.padding_size()));
+  if (leaves.empty()) {
+    return absl::InvalidArgumentError(
+        "pack needs elements of at least one component; got none");
+  }
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    penstock::TensorSpec& leaf = leaves[i];
+    const bool is_sequence = leaf.dtype != penstock::DType::kString &&
+                             leaf.shape.has_rank() && leaf.shape.rank() > 0 &&
+                             leaf.shape.DropFirst().is_fully_known();
+    if (!is_sequence) {
+      return TypeError(absl::StrCat(
+          "pack takes sequences of numbers, whose dimensions but the first are "
+          "known; got ",
+          leaf.ToString()));
+    }
+    PENSTOCK_RETURN_IF_ERROR(CheckPadding(
+        static_cast<int>(i), op.padding(static_cast<int>(i)), leaf.dtype));
+    leaf.shape = leaf.shape.DropFirst().Prepend(op.length());
+  }
+  auto ids = penstock::TensorSpec::Scalar(penstock::DType::kInt32);
+  ids.shape = ids.shape.Prepend(op.length());
+  penstock::ElementSpec packed;
+  packed.kind = penstock::ElementSpec::Kind::kDict;
+  packed.keys = {"positions", "segment_ids", "values"};
+  packed.order = {2, 1, 0};
+  packed.children = {penstock::ElementSpec::Tensor(ids),
+                     penstock::ElementSpec::Tensor(ids),
+                     place.inputs[0].WithLeaves(leaves)};
+  return packed;
 }
 
 }  // namespace penstock::plan::infer

@@ -348,6 +348,31 @@ Plan ChooseFrom(Plan choices, std::vector<Plan> inputs, bool stop_on_empty) {
   return AppendOrDie(std::move(inputs), std::move(node));
 }
 
+Plan RaggedBatch(Plan input, int64_t size, bool drop_remainder) {
+  Node node;
+  *node.mutable_ragged_batch()->mutable_size() = Constant(size);
+  node.mutable_ragged_batch()->set_drop_remainder(drop_remainder);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+Plan SparseBatch(Plan input, int64_t size, const Dims& row_shape) {
+  Node node;
+  *node.mutable_sparse_batch()->mutable_size() = Constant(size);
+  *node.mutable_sparse_batch()->mutable_row_shape() = ShapeOf(row_shape);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+Plan Pack(Plan input, int64_t length, int64_t open_rows, bool split,
+          bool drop_remainder) {
+  Node node;
+  plan::Pack* op = node.mutable_pack();
+  op->set_length(length);
+  op->set_open_rows(open_rows);
+  op->set_split(split);
+  op->set_drop_remainder(drop_remainder);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
 Plan Unique(Plan input) {
   Node node;
   node.mutable_unique();

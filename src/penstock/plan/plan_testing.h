@@ -90,6 +90,10 @@ Plan SampleFrom(std::vector<Plan> inputs, std::vector<double> weights = {},
 Plan ChooseFrom(Plan choices, std::vector<Plan> inputs,
                 bool stop_on_empty = false);
 Plan Unique(Plan input);
+Plan RaggedBatch(Plan input, int64_t size, bool drop_remainder = false);
+Plan SparseBatch(Plan input, int64_t size, const Dims& row_shape);
+Plan Pack(Plan input, int64_t length, int64_t open_rows = 0, bool split = false,
+          bool drop_remainder = false);
 Plan AssertCardinality(Plan input, int64_t expected);
 // By the number's remainder; each window becomes one batch.
 Plan GroupByWindow(Plan input, Function key, int64_t window_size);

@@ -12,6 +12,7 @@ namespace {
 // Not the number of cores, as in tf.data: it decides the order, and a state
 // saved on one machine must fit the pipeline as another builds it.
 constexpr int64_t kDefaultCycle = 8;
+constexpr int64_t kDefaultOpenRows = 16;
 
 void SetDefault(Value* value, int64_t number) {
   if (value->kind_case() != Value::KIND_NOT_SET) return;
@@ -85,6 +86,21 @@ void Resolve(Node& node, absl::Span<const penstock::ElementSpec> inputs,
     case Node::kBucketBySequenceLength: {
       BucketBySequenceLength* op = node.mutable_bucket_by_sequence_length();
       if (inputs.size() == 1 && !op->no_padding()) SetPadding(op, inputs[0]);
+      return;
+    }
+    case Node::kRaggedBatch:
+      if (node.ragged_batch().row_splits_dtype() == DTYPE_UNSPECIFIED) {
+        node.mutable_ragged_batch()->set_row_splits_dtype(INT64);
+      }
+      return;
+    case Node::kPack: {
+      Pack* op = node.mutable_pack();
+      if (op->open_rows() == 0) op->set_open_rows(kDefaultOpenRows);
+      if (inputs.size() == 1 && op->padding_size() == 0) {
+        for (const penstock::TensorSpec& leaf : inputs[0].Flatten()) {
+          *op->add_padding() = Zero(leaf.dtype);
+        }
+      }
       return;
     }
     case Node::kWindow: {

@@ -6,6 +6,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
+#include "penstock/data/composite.h"
 #include "penstock/data/stack.h"
 #include "penstock/engine/ops/unbatch.h"
 #include "penstock/plan/convert.h"
@@ -213,6 +214,17 @@ absl::StatusOr<Chunk> StackAll(const Chunk& chunk, int64_t size) {
   return out;
 }
 
+// What makes a batch of rows with `parts`, of a dataset of `spec`, and whether
+// it takes several groups at once.
+std::pair<Assemble, bool> AssembleOf(const ElementSpec& spec,
+                                     std::vector<Part> parts) {
+  if (!HasComposite(spec)) return {StackAll, true};
+  return {[parts = std::move(parts)](const Chunk& chunk, int64_t) {
+            return StackRows(parts, chunk);
+          },
+          false};
+}
+
 OperatorPtr MakeBatching(
     OperatorPtr input, const OpInfo& info,
     std::function<absl::StatusOr<BatchConfig>(const Scope&)> configure) {
@@ -230,12 +242,16 @@ OperatorPtr MakeBatching(
 
 OperatorOr MakeBatch(const plan::Batch& spec, OperatorPtr input,
                      OpContext& context) {
+  const auto [assemble, takes_groups] =
+      AssembleOf(context.input_specs[0], PartsOf(context.input_specs[0]));
   return MakeBatching(
       std::move(input), *context.info,
-      [spec](const Scope& scope) -> absl::StatusOr<BatchConfig> {
+      [spec, assemble = assemble, takes_groups = takes_groups](
+          const Scope& scope) -> absl::StatusOr<BatchConfig> {
         PENSTOCK_ASSIGN_OR_RETURN(
             const int64_t size, IntegerOf(spec.size(), scope, "batch.size", 1));
-        return BatchConfig{{size}, spec.drop_remainder(), true, StackAll};
+        return BatchConfig{
+            {size}, spec.drop_remainder(), takes_groups, assemble};
       });
 }
 
@@ -272,12 +288,70 @@ OperatorOr MakePaddedBatch(const plan::PaddedBatch& spec, OperatorPtr input,
       });
 }
 
+OperatorOr MakeRaggedBatch(const plan::RaggedBatch& spec, OperatorPtr input,
+                           OpContext& context) {
+  std::vector<int> levels;
+  for (const TensorSpec& leaf : context.input_leaves[0]) {
+    levels.push_back(RaggedLevels(leaf.shape));
+  }
+  const auto splits = static_cast<DType>(spec.row_splits_dtype());
+  Assemble assemble = [levels, splits](const Chunk& chunk,
+                                       int64_t size) -> absl::StatusOr<Chunk> {
+    Chunk out;
+    out.rows = 1;
+    for (size_t c = 0; c < levels.size(); ++c) {
+      if (levels[c] == 0) {
+        PENSTOCK_ASSIGN_OR_RETURN(out.columns.emplace_back(),
+                                  Stack(chunk.columns[c], size));
+        continue;
+      }
+      PENSTOCK_ASSIGN_OR_RETURN(
+          const std::vector<Column> columns,
+          StackRagged(chunk.columns[c], levels[c], splits));
+      out.columns.insert(out.columns.end(), columns.begin(), columns.end());
+    }
+    return out;
+  };
+  return MakeBatching(
+      std::move(input), *context.info,
+      [spec, assemble](const Scope& scope) -> absl::StatusOr<BatchConfig> {
+        PENSTOCK_ASSIGN_OR_RETURN(
+            const int64_t size,
+            IntegerOf(spec.size(), scope, "ragged_batch.size", 1));
+        return BatchConfig{{size}, spec.drop_remainder(), false, assemble};
+      });
+}
+
+OperatorOr MakeSparseBatch(const plan::SparseBatch& spec, OperatorPtr input,
+                           OpContext& context) {
+  PENSTOCK_ASSIGN_OR_RETURN(const PartialShape shape,
+                            plan::FromProto(spec.row_shape()));
+  Assemble assemble = [shape](const Chunk& chunk,
+                              int64_t) -> absl::StatusOr<Chunk> {
+    Chunk out;
+    out.rows = 1;
+    PENSTOCK_ASSIGN_OR_RETURN(out.columns,
+                              StackSparse(chunk.columns[0], shape));
+    return out;
+  };
+  return MakeBatching(
+      std::move(input), *context.info,
+      [spec, assemble](const Scope& scope) -> absl::StatusOr<BatchConfig> {
+        PENSTOCK_ASSIGN_OR_RETURN(
+            const int64_t size,
+            IntegerOf(spec.size(), scope, "sparse_batch.size", 1));
+        return BatchConfig{{size}, false, false, assemble};
+      });
+}
+
 OperatorOr MakeRebatch(const plan::Rebatch& spec, OperatorPtr input,
                        OpContext& context) {
+  const auto [assemble, takes_groups] =
+      AssembleOf(context.input_specs[0], RowPartsOf(context.input_specs[0]));
   BatchConfig config{{spec.sizes().begin(), spec.sizes().end()},
                      spec.drop_remainder(),
-                     true,
-                     StackAll};
+                     takes_groups,
+                     assemble};
   PENSTOCK_ASSIGN_OR_RETURN(OperatorPtr rows,
                             MakeUnbatchRows(std::move(input), context));
   return MakeBatching(

@@ -20,6 +20,10 @@ OperatorOr MakeBatch(const plan::Batch& spec, OperatorPtr input,
                      OpContext& context);
 OperatorOr MakePaddedBatch(const plan::PaddedBatch& spec, OperatorPtr input,
                            OpContext& context);
+OperatorOr MakeRaggedBatch(const plan::RaggedBatch& spec, OperatorPtr input,
+                           OpContext& context);
+OperatorOr MakeSparseBatch(const plan::SparseBatch& spec, OperatorPtr input,
+                           OpContext& context);
 OperatorOr MakeRebatch(const plan::Rebatch& spec, OperatorPtr input,
                        OpContext& context);
 

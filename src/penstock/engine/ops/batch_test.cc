@@ -122,6 +122,45 @@ TEST(BatchTest, LargeBatches) {
               ElementsAre("70000", "30000"));
 }
 
+TEST(RaggedBatchTest, UnknownDimensionsAreRagged) {
+  const Plan vectors = Map(Range(4), UpTo());
+  EXPECT_THAT(Drain(RaggedBatch(vectors, 3)),
+              ElementsAre("([0 0 1], [0 0 1 3])", "([0 1 2], [0 3])"));
+  EXPECT_THAT(Drain(RaggedBatch(vectors, 3, true)),
+              ElementsAre("([0 0 1], [0 0 1 3])"));
+  EXPECT_THAT(Drain(RaggedBatch(Range(3), 2)), ElementsAre("[0 1]", "[2]"));
+  // Batches of batches have a level more, and come apart again.
+  const Plan twice = Batch(RaggedBatch(vectors, 2), 2);
+  EXPECT_THAT(Drain(twice),
+              ElementsAre("([0 0 1 0 1 2], [0 0 1 3 6], [0 2 4])"));
+  EXPECT_EQ(Drain(Unbatch(twice)), Drain(RaggedBatch(vectors, 2)));
+  EXPECT_EQ(Drain(Unbatch(Unbatch(twice))), Drain(vectors));
+  EXPECT_THAT(Drain(Rebatch(RaggedBatch(vectors, 3), {2})), testing::SizeIs(2));
+}
+
+TEST(SparseBatchTest, EveryItemHasItsPlace) {
+  const Plan vectors = Map(Range(4), UpTo());
+  EXPECT_THAT(Drain(SparseBatch(vectors, 3, {std::nullopt})),
+              ElementsAre("([[1 0] [2 0] [2 1]], [0 0 1], [3 2])",
+                          "([[0 0] [0 1] [0 2]], [0 1 2], [1 3])"));
+  EXPECT_THAT(Drain(SparseBatch(vectors, 2, {2})),
+              ElementsAre("([[1 0]], [0], [2 2])", "!DATA_LOSS"));
+  const Plan batched = Batch(SparseBatch(vectors, 2, {5}), 2);
+  EXPECT_THAT(Drain(batched), testing::SizeIs(1));
+  EXPECT_EQ(Drain(Unbatch(batched)), Drain(SparseBatch(vectors, 2, {5})));
+}
+
+TEST(CompositeBatchContract, Holds) {
+  const Plan vectors = Map(Map(Range(50), Mod(7)), UpTo());
+  CheckContract(RaggedBatch(vectors, 3));
+  CheckContract(Batch(RaggedBatch(vectors, 2), 3));
+  CheckContract(Unbatch(RaggedBatch(vectors, 5)));
+  CheckContract(Rebatch(RaggedBatch(vectors, 5), {2, 3}));
+  CheckContract(SparseBatch(vectors, 3, {4}));  // with errors
+  CheckContract(Unbatch(SparseBatch(vectors, 4, {std::nullopt})));
+  CheckContract(Window(RaggedBatch(vectors, 2), 2));
+}
+
 TEST(BatchContract, Holds) {
   CheckContract(Batch(Range(100), 3));
   CheckContract(Batch(Range(100), 3, true));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
+#include "penstock/data/composite.h"
 #include "penstock/data/nested.h"
 #include "penstock/data/row_buffer.h"
 #include "penstock/data/stack.h"
@@ -333,6 +334,21 @@ OperatorPtr MakeGrouping(std::shared_ptr<const GroupingConfig> config,
   });
 }
 
+// Boundaries are in no spec: they may say anything.
+absl::Status CheckBatchBytes(const Chunk& rows, size_t column,
+                             const PartialShape& shape) {
+  constexpr double kMaxBytes = 1LL << 31;
+  double bytes = static_cast<double>(rows.rows) *
+                 static_cast<double>(ItemSize(rows.columns[column].dtype()));
+  for (const std::optional<int64_t> dim : shape.dims()) {
+    bytes *= static_cast<double>(dim.value_or(1));
+  }
+  if (bytes <= kMaxBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a padded batch must take at most 2 GiB; got ", rows.rows,
+                   " elements padded to ", shape.ToString()));
+}
+
 absl::StatusOr<int64_t> CheckedSize(int64_t size) {
   if (size > 0) return size;
   return absl::InvalidArgumentError(
@@ -406,8 +422,10 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
                                    spec.batch_sizes().end());
   std::vector<PartialShape> shapes;
   std::vector<Column> padding;
-  for (const plan::PartialShape& proto : spec.shapes()) {
-    PENSTOCK_ASSIGN_OR_RETURN(shapes.emplace_back(), plan::FromProto(proto));
+  // With the dimensions that elements are known to have: those are not padded
+  // to a boundary.
+  for (const TensorSpec& leaf : context.info->leaves) {
+    shapes.push_back(leaf.shape.DropFirst());
   }
   for (const plan::Tensor& proto : spec.padding()) {
     PENSTOCK_ASSIGN_OR_RETURN(padding.emplace_back(), plan::FromProto(proto));
@@ -420,6 +438,7 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
     return absl::StatusOr<int64_t>(sizes[bucket]);
   };
   const bool has_padding = !spec.no_padding();
+  const std::vector<Part> parts = PartsOf(context.input_specs[0]);
   const bool is_to_boundary = spec.pad_to_boundary();
   config->assemble = [=](int64_t bucket,
                          const Chunk& rows) -> absl::StatusOr<Chunk> {
@@ -431,14 +450,10 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
           boundaries.empty() ? "" : absl::StrCat(", ", boundaries.back()),
           "; got a longer one\n  Add a boundary, or filter() long elements."));
     }
+    if (!has_padding) return StackRows(parts, rows);
     Chunk batch;
     batch.rows = 1;
     for (size_t c = 0; c < rows.columns.size(); ++c) {
-      if (!has_padding) {
-        PENSTOCK_ASSIGN_OR_RETURN(batch.columns.emplace_back(),
-                                  Stack(rows.columns[c], rows.rows));
-        continue;
-      }
       PartialShape shape = shapes[c];
       if (is_to_boundary && shape.has_rank()) {
         PartialShape::Dims dims = shape.dims();
@@ -446,6 +461,9 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
           if (!dim.has_value()) dim = boundaries[bucket] - 1;
         }
         shape = PartialShape(std::move(dims));
+      }
+      if (is_to_boundary) {
+        PENSTOCK_RETURN_IF_ERROR(CheckBatchBytes(rows, c, shape));
       }
       PENSTOCK_ASSIGN_OR_RETURN(
           batch.columns.emplace_back(),

@@ -1,34 +1,27 @@
 #include "penstock/engine/ops/unbatch.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
+#include "penstock/data/composite.h"
 
 namespace penstock::engine {
 namespace {
 
-// The first dimension that all components of row `row` have.
-absl::StatusOr<int64_t> RowsOf(const Chunk& chunk, int64_t row) {
-  std::optional<int64_t> rows;
-  for (const Column& column : chunk.columns) {
-    if (column.rank() == 0) {
-      return absl::InvalidArgumentError(
-          "unbatch needs components of rank 1 or more; got a scalar");
+Buffer SplitLineage(const Chunk& chunk, int64_t row, int64_t count,
+                    int64_t size) {
+  if (!chunk.has_lineage()) return Buffer();
+  Buffer lineage = Buffer::Allocate(count * size * sizeof(uint64_t));
+  uint64_t* to = lineage.MutableAs<uint64_t>();
+  for (int64_t r = row; r < row + count; ++r) {
+    for (int64_t i = 0; i < size; ++i) {
+      *to++ =
+          Combine(chunk.lineage.As<uint64_t>()[r], static_cast<uint64_t>(i));
     }
-    const int64_t size = column.RowShape(row)[0];
-    if (rows.has_value() && size != *rows) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unbatch needs one first dimension in all components; "
-                       "got ",
-                       *rows, " and ", size));
-    }
-    rows = size;
   }
-  return rows.value_or(0);
+  return lineage;
 }
 
 // Row `row` (or, of dense chunks, all rows from `row` on) split up.
@@ -41,26 +34,20 @@ Chunk Split(const Chunk& chunk, int64_t row, int64_t count, int64_t size) {
     out.columns.push_back(rows.Reshape(
         out.rows, Shape(rows.shape().begin() + 1, rows.shape().end())));
   }
-  if (chunk.has_lineage()) {
-    out.lineage = Buffer::Allocate(out.rows * sizeof(uint64_t));
-    uint64_t* to = out.lineage.MutableAs<uint64_t>();
-    for (int64_t r = row; r < row + count; ++r) {
-      for (int64_t i = 0; i < size; ++i) {
-        *to++ =
-            Combine(chunk.lineage.As<uint64_t>()[r], static_cast<uint64_t>(i));
-      }
-    }
-  }
+  out.lineage = SplitLineage(chunk, row, count, size);
   return out;
 }
 
 class UnbatchStream final : public Stream {
  public:
   UnbatchStream(const Scope& scope, const OpInfo& info, Counts counts,
-                std::vector<TensorSpec> leaves, std::unique_ptr<Stream> input)
+                const ElementSpec& spec, std::vector<TensorSpec> leaves,
+                std::unique_ptr<Stream> input)
       : Stream(StatsOf(scope, info), counts),
         is_row_exact_(scope.run->options.is_row_exact),
         info_(info),
+        parts_(PartsOf(spec)),
+        is_plain_(!HasComposite(spec)),
         leaves_(std::move(leaves)),
         input_(std::move(input)) {}
 
@@ -124,12 +111,23 @@ class UnbatchStream final : public Stream {
       Fail(*error, chunk, row);
       return;
     }
-    const absl::StatusOr<int64_t> size = RowsOf(chunk, row);
+    const absl::StatusOr<int64_t> size = BatchSizeOf(parts_, chunk, row);
     if (!size.ok()) {
       Fail(info_.Located(size.status()), chunk, row);
       return;
     }
     last_size_ = *size;
+    if (!is_plain_) {
+      absl::StatusOr<Chunk> rows = SplitRow(parts_, chunk, row, *size);
+      if (!rows.ok()) {
+        Fail(info_.Located(rows.status()), chunk, row);
+        return;
+      }
+      rows_ = *std::move(rows);
+      rows_.lineage = SplitLineage(chunk, row, 1, *size);
+      input_.Consume(1);
+      return;
+    }
     const bool is_dense =
         std::all_of(chunk.columns.begin(), chunk.columns.end(),
                     [](const Column& column) { return column.is_dense(); });
@@ -149,6 +147,8 @@ class UnbatchStream final : public Stream {
 
   const bool is_row_exact_;
   const OpInfo& info_;
+  const std::vector<Part> parts_;
+  const bool is_plain_;  // no part is ragged or sparse
   const std::vector<TensorSpec> leaves_;
   Input input_;
   Chunk rows_;  // split, of which those from begin_ on are still to be given
@@ -158,11 +158,11 @@ class UnbatchStream final : public Stream {
 };
 
 OperatorPtr MakeSplitter(OperatorPtr input, const OpInfo& info,
-                         Stream::Counts counts,
+                         Stream::Counts counts, const ElementSpec& spec,
                          std::vector<TensorSpec> leaves) {
   return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
-    return std::make_unique<UnbatchStream>(scope, info, counts, leaves,
+    return std::make_unique<UnbatchStream>(scope, info, counts, spec, leaves,
                                            std::move(stream));
   });
 }
@@ -171,14 +171,14 @@ OperatorPtr MakeSplitter(OperatorPtr input, const OpInfo& info,
 
 OperatorOr MakeUnbatch(OperatorPtr input, OpContext& context) {
   return MakeSplitter(std::move(input), *context.info, Stream::Counts::kAll,
-                      context.info->leaves);
+                      context.input_specs[0], context.info->leaves);
 }
 
 OperatorOr MakeUnbatchRows(OperatorPtr input, OpContext& context) {
-  std::vector<TensorSpec> leaves = context.input_leaves[0];
-  for (TensorSpec& leaf : leaves) leaf.shape = leaf.shape.DropFirst();
+  PENSTOCK_ASSIGN_OR_RETURN(const ElementSpec element,
+                            Unbatched(context.input_specs[0]));
   return MakeSplitter(std::move(input), *context.info, Stream::Counts::kTime,
-                      std::move(leaves));
+                      context.input_specs[0], element.Flatten());
 }
 
 }  // namespace penstock::engine

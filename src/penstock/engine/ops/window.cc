@@ -6,6 +6,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
+#include "penstock/data/composite.h"
 #include "penstock/data/nested.h"
 
 namespace penstock::engine {
@@ -22,16 +23,6 @@ struct WindowConfig {
   // Columns of each dataset: tensors of one value stay together.
   std::vector<int> columns;
 };
-
-// The number of columns of each component, where a composite is one.
-void AddParts(const ElementSpec& spec, std::vector<int>& columns) {
-  if (spec.kind == ElementSpec::Kind::kTensor ||
-      spec.kind == ElementSpec::Kind::kDataset || IsComposite(spec)) {
-    columns.push_back(static_cast<int>(spec.Flatten().size()));
-    return;
-  }
-  for (const ElementSpec& child : spec.children) AddParts(child, columns);
-}
 
 class WindowStream final : public Stream {
  public:
@@ -218,7 +209,9 @@ OperatorOr MakeWindow(const plan::Window& spec, OperatorPtr input,
   const OpInfo& info = *context.info;
   WindowConfig common;
   common.drop_remainder = spec.drop_remainder();
-  AddParts(context.input_specs[0], common.columns);
+  for (const Part& part : PartsOf(context.input_specs[0])) {
+    common.columns.push_back(part.columns);
+  }
   return MakeOperator(
       [spec, common, &info, input](const Scope& scope) -> StreamOr {
         WindowConfig config = common;

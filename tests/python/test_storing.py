@@ -1,0 +1,137 @@
+"""Elements kept in files: cache(filename), save, load, snapshot, at."""
+
+import os
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from pipelines import Point, assert_equal, ints, lists
+
+import penstock as ps
+
+
+def test_a_file_replays_whatever_the_input_is_now(tmp_path):
+    file = tmp_path / "numbers"
+    assert ints(ps.Dataset.range(10).cache(file)) == list(range(10))
+    assert os.listdir(tmp_path) == ["numbers.penstock"]
+    assert ints(ps.Dataset.range(0).cache(file)) == list(range(10))
+    assert ints(ps.Dataset.range(10).cache(file).repeat(2)) == [
+        *range(10),
+        *range(10),
+    ]
+
+
+def test_a_second_writer_is_refused(tmp_path):
+    ds = ps.Dataset.range(100_000).cache(tmp_path / "x")
+    counted = ps.Dataset.counter().cache(tmp_path / "x")
+    first = iter(counted)
+    next(first)
+    with pytest.raises(ps.AlreadyExistsError, match="one writer"):
+        next(iter(ds))
+    first.close()
+
+
+def test_an_unfinished_pass_leaves_nothing(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ds = ps.Dataset.range(5).filter(lambda x: x >= 0).cache(tmp_path / "x")
+        it = iter(ds)
+        next(it)
+        it.close()
+        assert ints(ds) == [0, 1, 2, 3, 4]
+    assert os.path.exists(tmp_path / "x.penstock")
+
+
+def test_structures_come_back(tmp_path):
+    data = {
+        "a": Point(np.arange(6).reshape(3, 2), ["u", "v", ""]),
+        "b": np.array([1.5, 2.5, 3.5], np.float32),
+    }
+    ds = ps.Dataset.from_tensor_slices(data)
+    ds.save(tmp_path / "saved")
+    loaded = ps.Dataset.load(tmp_path / "saved")
+    assert loaded.element_spec == ds.element_spec
+    assert len(loaded) == 3
+    assert_equal(list(loaded), list(ds))
+    assert_equal(list(pickle.loads(pickle.dumps(loaded))), list(ds))
+    ragged = ps.Dataset.from_list([[1], [2, 3]]).ragged_batch(2)
+    ragged.save(tmp_path / "ragged")
+    assert_equal(list(ps.Dataset.load(tmp_path / "ragged")), list(ragged))
+
+
+def test_a_loaded_dataset_resumes(tmp_path):
+    ps.Dataset.range(5000).save(tmp_path)
+    ds = ps.Dataset.load(tmp_path).batch(7)
+    it = iter(ds)
+    for _ in range(300):
+        next(it)
+    state = it.state_dict()
+    rest = lists(it)
+    it.load_state_dict(state)
+    assert lists(it) == rest
+
+
+def test_save_and_load_refuse(tmp_path):
+    ps.Dataset.range(3).save(tmp_path / "a")
+    with pytest.raises(ps.AlreadyExistsError, match="which has one"):
+        ps.Dataset.range(3).save(tmp_path / "a")
+    with pytest.raises(ps.NotFoundError, match="that save wrote"):
+        ps.Dataset.load(tmp_path / "b")
+    with pytest.raises(ps.InvalidTypeError, match="element_spec"):
+        ps.Dataset.load(tmp_path / "a", ps.TensorSpec((), np.float32))
+    with pytest.raises(ps.InvalidTypeError, match="path"):
+        ps.Dataset.load(3)
+    (tmp_path / "a" / "dataset.json").write_text("{}")
+    with pytest.raises(ps.DataLossError, match=r"dataset\.json"):
+        ps.Dataset.load(tmp_path / "a")
+
+
+def test_damage_is_found(tmp_path):
+    ps.Dataset.range(300).save(tmp_path)
+    file = tmp_path / "elements.penstock"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(ps.DataLossError):
+        list(ps.Dataset.load(tmp_path))
+
+
+def test_snapshots_are_by_what_is_computed(tmp_path):
+    def make(n):
+        return ps.Dataset.range(5).map(lambda x: x + n).snapshot(tmp_path)
+
+    for n in (0, 1, 1):
+        assert ints(make(n)) == [x + n for x in range(5)]
+    assert len(os.listdir(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ps.Dataset.range(20),
+        lambda: ps.Dataset.from_tensor_slices(np.arange(20) * 3),
+        lambda: ps.Dataset.range(20).map(lambda x: x * x).cache(),
+        lambda: ps.Dataset.range(90).batch(7).skip(2).take(9),
+        lambda: ps.Dataset.range(20).shard(3, 1).enumerate(),
+        lambda: ps.Dataset.zip(ps.Dataset.range(5), ps.Dataset.range(7)),
+        lambda: ps.Dataset.range(3).concatenate(ps.Dataset.range(4)).repeat(2),
+    ],
+)
+def test_at(make):
+    ds = make()
+    for place, element in enumerate(list(ds)):
+        assert_equal(ds.at(place), element)
+    for bad in (-1, len(ds), 10**12):
+        with pytest.raises(ps.OutOfRangeError, match="less than"):
+            ds.at(bad)
+
+
+def test_at_needs_places():
+    for ds in (
+        ps.Dataset.range(5).shuffle(3),
+        ps.Dataset.range(5).filter(lambda x: x > 1),
+        ps.Dataset.range(5).flat_map(ps.Dataset.range),
+    ):
+        with pytest.raises(ps.UnimplementedError, match=r"at\(\)"):
+            ds.at(0)
