@@ -13,7 +13,11 @@ Example:
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from penstock import _functions
+from penstock._composites import Ragged, Sparse
 from penstock._dataset import Dataset
 from penstock._dtypes import (
     DType,
@@ -98,7 +102,9 @@ __all__ = [
     "OutOfRangeError",
     "PenstockError",
     "PermissionDeniedError",
+    "Ragged",
     "ResourceExhaustedError",
+    "Sparse",
     "Symbol",
     "TFRecordDataset",
     "TensorSpec",
@@ -134,8 +140,14 @@ for _name in __all__:
         globals()[_name].__module__ = "penstock"
 del _name
 
+# Parts of the package that are found by their names.
+_MODULES = ("io",)
 
-def __getattr__(name: str) -> str:
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        # Imported when first used: starting is fast.
+        return importlib.import_module(f"penstock.{name}")
     if name == "__version__":
         from penstock._version import version
 

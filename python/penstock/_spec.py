@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _dtypes
+from penstock import _composites, _dtypes
 from penstock._dtypes import DType
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
@@ -272,7 +272,8 @@ def flatten_like(structure: Any, value: Any) -> list[Any]:
 
 
 def type_name(cls: type) -> str:
-    return f"{cls.__module__}:{cls.__qualname__}"
+    reserved = _composites.NAMES.get(cls)
+    return reserved or f"{cls.__module__}:{cls.__qualname__}"
 
 
 def types_of(structure: Any) -> dict[str, type]:
@@ -361,6 +362,8 @@ def find_type(name: str, types: Types) -> type:
     """The class that a plan calls `name`."""
     if name in types:
         return types[name]
+    if name in _composites.TYPES:
+        return _composites.TYPES[name]
     module, _, qualname = name.partition(":")
     try:
         found: Any = importlib.import_module(module)

@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Writes records.json: what TensorFlow makes of serialized Examples.
+
+Needs tensorflow (bench/setup makes .venv-bench with it):
+
+    .venv-bench/bin/python src/penstock/functions/testdata/make_record_golden.py
+
+A case has records in hex and features; its results are TensorFlow's for each
+record alone (`single`) and for all in a batch (`batch`), null being an error.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+Json = Any
+DTYPES = {"float32": tf.float32, "int64": tf.int64, "string": tf.string}
+
+
+def field(number: int, body: bytes, wire_type: int = 2) -> bytes:
+    head = varint(number << 3 | wire_type)
+    return head + (varint(len(body)) if wire_type == 2 else b"") + body
+
+
+def varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def feature(values: list[Any], kind: str, packed: bool = True) -> bytes:
+    if kind == "string":
+        return field(1, b"".join(field(1, v) for v in values))
+    if kind == "float32":
+        raw = [tf.constant(v, tf.float32).numpy().tobytes() for v in values]
+        if packed:
+            return field(2, field(1, b"".join(raw)) if values else b"")
+        return field(2, b"".join(field(1, r, 5) for r in raw))
+    if packed:
+        body = b"".join(map(varint, values))
+        return field(3, field(1, body) if values else b"")
+    return field(3, b"".join(field(1, varint(v), 0) for v in values))
+
+
+def entry(key: str, value: bytes) -> bytes:
+    return field(1, field(1, key.encode()) + field(2, value))
+
+
+def example(*entries: bytes) -> bytes:
+    return field(1, b"".join(entries))
+
+
+def to_tf(features: dict[str, Json]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, (kind, dtype, *rest) in features.items():
+        if kind == "fixed":
+            shape, default = rest
+            made[name] = tf.io.FixedLenFeature(
+                shape, DTYPES[dtype], from_json(default)
+            )
+        elif kind == "sequence":
+            shape, default = rest
+            made[name] = tf.io.FixedLenSequenceFeature(
+                shape, DTYPES[dtype], True, from_json(default)
+            )
+        elif kind == "var":
+            made[name] = tf.io.VarLenFeature(DTYPES[dtype])
+        elif kind == "ragged":
+            made[name] = tf.io.RaggedFeature(
+                DTYPES[dtype], row_splits_dtype=rest[0]
+            )
+        else:
+            index, value, size = rest
+            made[name] = tf.io.SparseFeature(index, value, DTYPES[dtype], size)
+    return made
+
+
+def from_json(value: Json) -> Any:
+    if isinstance(value, str):
+        return bytes.fromhex(value)
+    if isinstance(value, list):
+        return [from_json(v) for v in value]
+    return value
+
+
+def plain(value: Any) -> Json:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return value
+
+
+def to_json(value: Any) -> Json:
+    if isinstance(value, tf.SparseTensor):
+        parts = (value.indices, value.values, value.dense_shape)
+        return {"sparse": [to_json(part) for part in parts]}
+    if isinstance(value, tf.RaggedTensor):
+        parts = (value.values, value.row_splits)
+        return {"ragged": [to_json(part) for part in parts]}
+    array = value.numpy()
+    items = array if isinstance(array, bytes) else array.tolist()
+    dtype = "string" if value.dtype == tf.string else value.dtype.name
+    return {
+        "dtype": dtype,
+        "shape": list(value.shape),
+        "values": plain(items),
+    }
+
+
+def results(parse: Any, records: Any, features: Json) -> Json:
+    try:
+        parsed = parse(records, to_tf(features))
+    except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
+        # The latter is its message: it quotes damaged bytes.
+        return None
+    return {name: to_json(parsed[name]) for name in features}
+
+
+def case(name: str, records: list[bytes], features: dict[str, Json]) -> Json:
+    return {
+        "name": name,
+        "features": features,
+        "records": [record.hex() for record in records],
+        "single": [
+            results(tf.io.parse_single_example, record, features)
+            for record in records
+        ],
+        "batch": results(tf.io.parse_example, records, features),
+    }
+
+
+KINDS = {"float32": (0.5, -3.25, 1e30), "int64": (7, -1, 1 << 40)}
+KINDS["string"] = (b"", b"ab", b"x" * 200)  # type: ignore[assignment]
+
+
+def by_hand() -> list[Json]:
+    cases = []
+    for dtype, values in KINDS.items():
+        three = list(values)
+        for packed in (True, False):
+            records = [
+                example(entry("a", feature(three[:n], dtype, packed)))
+                for n in range(4)
+            ]
+            way = f"{dtype} {'packed' if packed else 'unpacked'}"
+            default = plain(three[1])
+            for kind, *rest in (
+                ("fixed", [], None),
+                ("fixed", [], default),
+                ("fixed", [2], None),
+                ("fixed", [3, 1], None),
+                ("sequence", [], None),
+                ("sequence", [], default),
+                ("var",),
+                ("ragged", "int32"),
+                ("ragged", "int64"),
+            ):
+                wanted = {"a": [kind, dtype, *rest]}
+                cases.append(case(f"{way} {kind} {rest}", records, wanted))
+                cases.append(case(f"{way} {kind} one", records[1:2], wanted))
+    one = feature([1], "int64")
+    two = feature([2, 3], "int64")
+    wrong = feature([1.0], "float32")
+    fixed = {"a": ["fixed", "int64", [], 9]}
+    var = {"a": ["var", "int64"]}
+    unknown = field(9, b"abc") + field(8, varint(300), 0)
+    for name, record in {
+        "empty": b"",
+        "no features": example(),
+        "missing": example(entry("b", one)),
+        "the last of equal keys": example(entry("a", two), entry("a", one)),
+        "another type before": example(entry("a", wrong), entry("a", one)),
+        "another type": example(entry("a", wrong)),
+        "an empty feature": example(entry("a", b"")),
+        "two maps": example(entry("a", one)) + example(entry("b", two)),
+        "unknown fields": unknown + example(entry("a", one)) + unknown,
+        "value before key": example(field(1, field(2, one) + field(1, b"a"))),
+        "no value": example(field(1, field(1, b"a"))),
+        "no key": example(field(1, field(2, one))),
+        "an unknown list": example(entry("a", field(4, b""))),
+        "a varint of ten bytes": example(entry("a", feature([-5], "int64"))),
+        "floats cut off": example(
+            entry("b", feature([1], "int64")),
+            entry("a", field(2, field(1, b"\0\0\0"))),
+        ),
+        "a group": b"\x0b\x0c" + example(entry("a", one)),
+    }.items():
+        cases.append(case(f"{name}, fixed", [record], fixed))
+        cases.append(case(f"{name}, var", [record], var))
+    both = example(
+        entry("i", feature([4, 0, 2], "int64")),
+        entry("v", feature([0.5, 1.5, 2.5], "float32")),
+    )
+    wanted = {"s": ["sparse", "float32", "i", "v", 5]}
+    cases.append(case("sparse", [both, both, example()], wanted))
+    small = example(
+        entry("a", feature([1, 300], "int64")),
+        entry("b", feature([b"xyz"], "string")),
+        entry("c", feature([1.5], "float32", packed=False)),
+    )
+    cuts = [small[:n] for n in range(len(small) + 1)]
+    wanted = {
+        "a": ["fixed", "int64", [2], [0, 0]],
+        "b": ["var", "string"],
+        "c": ["ragged", "float32", "int32"],
+    }
+    cases.append(case("every truncation", cuts, wanted))
+    return cases
+
+
+def by_chance(count: int, seed: int) -> list[Json]:
+    chance = random.Random(seed)
+    cases = []
+    for number in range(count):
+        names = [f"key{i}" + "x" * (i * 7) for i in range(6)]
+        features: dict[str, Json] = {}
+        kinds = {name: chance.choice(list(KINDS)) for name in names}
+        for name in names:
+            dtype = kinds[name]
+            default = chance.choice([None, plain(KINDS[dtype][0])])
+            features[name] = chance.choice(
+                [
+                    ["fixed", dtype, [], plain(KINDS[dtype][1])],
+                    ["fixed", dtype, [1], None],
+                    ["sequence", dtype, [], default],
+                    ["var", dtype],
+                    ["ragged", dtype, "int32"],
+                ]
+            )
+        records = []
+        for _ in range(chance.randrange(1, 5)):
+            shuffled = [*names, "other"]
+            chance.shuffle(shuffled)
+            entries = []
+            for name in shuffled:
+                dtype = kinds.get(name, "int64")
+                fixed = features.get(name, ["var"])[0] == "fixed"
+                n = 1 if fixed else chance.randrange(4)
+                values = [chance.choice(KINDS[dtype]) for _ in range(n)]
+                if fixed or chance.random() < 0.8:
+                    packed = chance.random() < 0.7
+                    entries.append(entry(name, feature(values, dtype, packed)))
+            records.append(example(*entries))
+        cases.append(case(f"by chance {number}", records, features))
+    return cases
+
+
+def main() -> None:
+    cases = by_hand() + by_chance(30, seed=1)
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
+    if path == Path(__file__):
+        path = path.with_name("records.json")
+    lines = ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases)
+    path.write_text(f"[\n{lines}\n]\n")
+
+
+if __name__ == "__main__":
+    main()
