@@ -136,6 +136,8 @@ class Wanted:
         self.keys: list[str] = []
         self.lines: list[str] = []
         self.parts: list[int] = []
+        # Of feature lists in a batch: set by results().
+        self.lengths: dict[str, Any] = {}
         self._features = dict(features)
         self._tensors = tensors
         self._is_batch = is_batch
@@ -174,6 +176,8 @@ class Wanted:
                     done[name] = self._ragged(own)
             else:
                 done[name] = own[0]
+                if len(own) > 1:
+                    self.lengths[name] = own[1]
         return done
 
     def _take(self, part: Any, counts: Any) -> int:
@@ -250,7 +254,9 @@ class Wanted:
         words: list[str] = [dtype.name, _text(shape), default]
         if feature.allow_missing:
             words.append("optional")
-        self._line(name, "sequence", *words, parts=1)
+        # Of a batch of lists, their lengths come too.
+        parts = 2 if self._is_list and self._is_batch else 1
+        self._line(name, "sequence", *words, parts=parts)
 
     def _add_ragged(self, name: str, feature: RaggedFeature) -> None:
         splits = DType.of(feature.row_splits_dtype)

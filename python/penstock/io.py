@@ -25,7 +25,9 @@ __all__ = [
     "SparseFeature",
     "VarLenFeature",
     "parse_example",
+    "parse_sequence_example",
     "parse_single_example",
+    "parse_single_sequence_example",
 ]
 
 
@@ -94,3 +96,95 @@ def _parse(
         "io.parse_example", tensors, attrs, count=wanted.count
     )
     return wanted.results(parts)
+
+
+def parse_single_sequence_example(
+    serialized: Any,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    r"""The features of one serialized `tf.train.SequenceExample`.
+
+    Example:
+        >>> four = b"\n\x05\x1a\x03\n\x01\x04"
+        >>> record = b"\x12\x15\n\x13\n\x01x\x12\x0e" + four + four
+        >>> features = {"x": ps.io.FixedLenSequenceFeature([], ps.int64)}
+        >>> ps.io.parse_single_sequence_example(record, None, features)
+        ({}, {'x': array([4, 4])})
+
+    Args:
+        serialized: A string.
+        context_features: What is wanted of the context, as for
+            `parse_single_example`.
+        sequence_features: What is wanted of the feature lists:
+            `FixedLenSequenceFeature` gives a dense tensor with a row for each
+            Feature, `VarLenFeature` a `ps.Sparse` and `RaggedFeature` a
+            `ps.Ragged` of two dimensions.
+
+    Returns:
+        The context's values and the feature lists', each by key.
+    """
+    context, lists, _ = _parse_sequence(
+        serialized, context_features, sequence_features, is_batch=False
+    )
+    return context, lists
+
+
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    r"""The features of a vector of serialized `tf.train.SequenceExample`s.
+
+    Example:
+        >>> four = b"\n\x05\x1a\x03\n\x01\x04"
+        >>> record = b"\x12\x15\n\x13\n\x01x\x12\x0e" + four + four
+        >>> features = {"x": ps.io.FixedLenSequenceFeature([], ps.int64)}
+        >>> ps.io.parse_sequence_example([record], None, features)
+        ({}, {'x': array([[4, 4]])}, {'x': array([2])})
+
+    Args:
+        serialized: A vector of strings.
+        context_features: As for `parse_example`.
+        sequence_features: As for `parse_single_sequence_example`; results have
+            the batch as their first dimension, and dense ones are filled up
+            with zeros to the longest.
+
+    Returns:
+        The context's values, the feature lists', and how many Features each of
+        the dense ones had, each by key.
+    """
+    return _parse_sequence(
+        serialized, context_features, sequence_features, is_batch=True
+    )
+
+
+def _parse_sequence(
+    serialized: Any,
+    context_features: Mapping[str, Any] | None,
+    sequence_features: Mapping[str, Any] | None,
+    *,
+    is_batch: bool,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    tensors = [serialized]
+    context = Wanted(context_features or {}, tensors, is_batch=is_batch)
+    lists = Wanted(
+        sequence_features or {}, tensors, is_batch=is_batch, is_list=True
+    )
+    attrs = {
+        "context_keys": context.keys,
+        "context_features": context.lines,
+        "list_keys": lists.keys,
+        "list_features": lists.lines,
+        "is_batch": is_batch,
+    }
+    parts = _record.call_parts(
+        "io.parse_sequence_example",
+        tensors,
+        attrs,
+        count=context.count + lists.count,
+    )
+    values = context.results(parts[: context.count])
+    sequences = lists.results(parts[context.count :])
+    return values, sequences, lists.lengths

@@ -177,5 +177,52 @@ TEST(ParseExampleTest, DamagedBytesAreErrorsOrValues) {
   }
 }
 
+TEST(ParseSequenceExampleTest, DamagedBytesAreErrorsOrValues) {
+  const std::string frames = Field(1, Ints({1, 300})) + Field(1, Ints({}));
+  const std::string record =
+      Field(1, Entry("n", Ints({1}))) +
+      Field(2, Entry("l", frames) + Entry("m", Field(1, Bytes("xyz"))));
+  const Attrs attrs = {
+      {"context_keys", std::vector<std::string>{"n"}},
+      {"context_features", std::vector<std::string>{"0 fixed int64 - -"}},
+      {"list_keys", std::vector<std::string>{"l", "m"}},
+      {"list_features",
+       std::vector<std::string>{"0 ragged int64 int32", "1 var string",
+                                "1 sequence string - -"}}};
+  std::mt19937 random(3);
+  for (size_t at = 0; at < record.size(); ++at) {
+    for (int i = 0; i < 20; ++i) {
+      std::string bytes = record;
+      bytes[at] = static_cast<char>(random());
+      if (i % 5 == 0) bytes.resize(at);
+      const std::unique_ptr<char[]> own(new char[bytes.size()]);
+      std::copy(bytes.begin(), bytes.end(), own.get());
+      const std::string_view view(own.get(), bytes.size());
+      EXPECT_TRUE(
+          Call("io.parse_sequence_example", {Strings({view, record})}, attrs)
+              .ok());
+    }
+  }
+}
+
+TEST(ParseSequenceExampleTest, ErrorsSayFeatureExpectedAndFound) {
+  const std::string one = Field(1, Ints({1}));
+  const std::string two = Field(1, Ints({1, 2}));
+  const std::string text = Field(1, Bytes("x"));
+  const Attrs attrs = {
+      {"list_keys", std::vector<std::string>{"l"}},
+      {"list_features", std::vector<std::string>{"0 sequence int64 - -"}}};
+  EXPECT_EQ(
+      Got("io.parse_sequence_example",
+          {Strings({Field(2, Entry("l", one + one)),
+                    Field(2, Entry("l", one + two)), Field(2, Entry("l", text)),
+                    ""})},
+          attrs),
+      "int64: [1 1]; <feature list \"l\", Feature 1, must be of 1 values, "
+      "shape (); found 2>; <feature list \"l\", Feature 0, must be a list of "
+      "int64; found bytes>; <feature list \"l\" (int64) must be there; found "
+      "none. Set allow_missing=True if it may be missing.>");
+}
+
 }  // namespace
 }  // namespace penstock::functions

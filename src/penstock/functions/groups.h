@@ -24,6 +24,7 @@ std::vector<Function> MakeFunctions();    // fill, zeros, arange, …
 // random_uniform, … A value depends on (random key, step, seed, lineage of the
 // row, index of the item) alone, and on this version's formulas for ever.
 std::vector<Function> RandomFunctions();
-std::vector<Function> ExampleFunctions();  // io.parse_example, …
+std::vector<Function> ExampleFunctions();          // io.parse_example
+std::vector<Function> SequenceExampleFunctions();  // io.parse_sequence_example
 
 }  // namespace penstock::functions

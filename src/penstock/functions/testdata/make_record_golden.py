@@ -60,6 +60,14 @@ def example(*entries: bytes) -> bytes:
     return field(1, b"".join(entries))
 
 
+def sequence(context: bytes, *lists: bytes) -> bytes:
+    return field(1, context) + field(2, b"".join(lists))
+
+
+def frames(key: str, *features: bytes) -> bytes:
+    return entry(key, b"".join(field(1, f) for f in features))
+
+
 def to_tf(features: dict[str, Json]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, (kind, dtype, *rest) in features.items():
@@ -73,6 +81,8 @@ def to_tf(features: dict[str, Json]) -> dict[str, Any]:
             made[name] = tf.io.FixedLenSequenceFeature(
                 shape, DTYPES[dtype], True, from_json(default)
             )
+        elif kind == "required":
+            made[name] = tf.io.FixedLenSequenceFeature(rest[0], DTYPES[dtype])
         elif kind == "var":
             made[name] = tf.io.VarLenFeature(DTYPES[dtype])
         elif kind == "ragged":
@@ -127,6 +137,87 @@ def results(parse: Any, records: Any, features: Json) -> Json:
     return {name: to_json(parsed[name]) for name in features}
 
 
+def sequence_results(parse: Any, records: Any, wanted: Json) -> Json:
+    try:
+        parsed = parse(records, *(to_tf(features) for features in wanted))
+    except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
+        return None
+    return [{name: to_json(part[name]) for name in part} for part in parsed]
+
+
+def sequence_case(
+    name: str,
+    records: list[bytes],
+    context: dict[str, Json],
+    lists: dict[str, Json],
+) -> Json:
+    wanted = (context, lists)
+    return {
+        "name": name,
+        "context": context,
+        "lists": lists,
+        "records": [record.hex() for record in records],
+        "single": [
+            sequence_results(
+                tf.io.parse_single_sequence_example, record, wanted
+            )
+            for record in records
+        ],
+        "batch": sequence_results(
+            tf.io.parse_sequence_example, records, wanted
+        ),
+    }
+
+
+def sequences() -> list[Json]:
+    cases = []
+    for dtype, (a, b, c) in KINDS.items():
+        for packed in (True, False):
+            way = f"sequence {dtype} {'packed' if packed else 'unpacked'}"
+
+            def of(*values: Any, dtype=dtype, packed=packed) -> bytes:
+                return feature(list(values), dtype, packed)
+
+            records = [
+                sequence(entry("n", of(a)), frames("l", of(a), of(b), of(c))),
+                sequence(entry("n", of(b)), frames("l", of(c))),
+                sequence(entry("n", of(c))),
+                sequence(b"", frames("l", of(a))),
+                sequence(entry("n", of(a)), frames("l", of(a, b), of(), of(c))),
+                sequence(entry("n", of(a)), frames("l")),
+                sequence(entry("n", of(a)), frames("l", of(a), b"")),
+            ]
+            fixed = {"n": ["fixed", dtype, [], None]}
+            var = {"n": ["var", dtype]}
+            all_chosen = [[0, 1, 2], [4, 5]]
+            if packed:
+                all_chosen += [[0, 1], [0, 3], [0, 6]]
+            for chosen in all_chosen:
+                own = [records[i] for i in chosen]
+                for kind, *rest in (
+                    ("sequence", [], None),
+                    ("required", [], None),
+                    ("var",),
+                    ("ragged", "int32"),
+                    ("ragged", "int64"),
+                ):
+                    lists = {"l": [kind, dtype, *rest]}
+                    label = f"{way} {chosen} {kind} {rest}"
+                    cases.append(sequence_case(label, own, fixed, lists))
+                lists = {"l": ["var", dtype]}
+                label = f"{way} {chosen} var context"
+                cases.append(sequence_case(label, own, var, lists))
+    small = sequence(
+        entry("n", feature([1, 300], "int64")),
+        frames("l", feature([b"xy"], "string"), feature([], "string")),
+    )
+    cuts = [small[:n] for n in range(len(small) + 1)]
+    context = {"n": ["fixed", "int64", [2], [0, 0]]}
+    lists = {"l": ["var", "string"]}
+    cases.append(sequence_case("every cut sequence", cuts, context, lists))
+    return cases
+
+
 def case(name: str, records: list[bytes], features: dict[str, Json]) -> Json:
     return {
         "name": name,
@@ -141,7 +232,7 @@ def case(name: str, records: list[bytes], features: dict[str, Json]) -> Json:
 
 
 KINDS = {"float32": (0.5, -3.25, 1e30), "int64": (7, -1, 1 << 40)}
-KINDS["string"] = (b"", b"ab", b"x" * 200)  # type: ignore[assignment]
+KINDS["string"] = (b"", b"ab", b"x" * 40)  # type: ignore[assignment]
 
 
 def by_hand() -> list[Json]:
@@ -257,7 +348,7 @@ def by_chance(count: int, seed: int) -> list[Json]:
 
 
 def main() -> None:
-    cases = by_hand() + by_chance(30, seed=1)
+    cases = by_hand() + by_chance(30, seed=1) + sequences()
     path = Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
     if path == Path(__file__):
         path = path.with_name("records.json")
