@@ -5,10 +5,12 @@ The names and results are those of `tf.io`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock import _record
+import numpy as np
+
+from penstock import _dtypes, _record
 from penstock._features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -17,6 +19,7 @@ from penstock._features import (
     VarLenFeature,
     Wanted,
 )
+from penstock._io_functions import decode_base64, decode_raw, encode_base64
 
 __all__ = [
     "FixedLenFeature",
@@ -24,6 +27,10 @@ __all__ = [
     "RaggedFeature",
     "SparseFeature",
     "VarLenFeature",
+    "decode_base64",
+    "decode_csv",
+    "decode_raw",
+    "encode_base64",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",
@@ -188,3 +195,57 @@ def _parse_sequence(
     values = context.results(parts[: context.count])
     sequences = lists.results(parts[context.count :])
     return values, sequences, lists.lengths
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+) -> list[Any]:
+    """The fields of comma-separated records.
+
+    Example:
+        >>> name, size = ps.io.decode_csv(b"sluice,7", ["", 0])
+        >>> name, int(size)
+        (b'sluice', 7)
+
+    Args:
+        records: Strings, each a record.
+        record_defaults: For each field, what an empty one has; its dtype is the
+            field's. An empty array, or a dtype: the field must have a value.
+            Python's numbers are int32 and float32, as in tf.data.
+        field_delim: The character between fields.
+        use_quote_delim: Whether a field may be in double quotes.
+        na_value: What stands for no value, as an empty field does.
+        select_cols: The numbers of the fields that are wanted, ascending; by
+            default all.
+
+    Returns:
+        A tensor for each field, of the shape of `records`. A record that does
+        not fit is an error of its element.
+    """
+    defaults = [_csv_default(value) for value in record_defaults]
+    attrs = {
+        "field_delim": field_delim,
+        "use_quote_delim": use_quote_delim,
+        "na_value": na_value,
+        "select_cols": None if select_cols is None else list(select_cols),
+    }
+    return _record.call_parts(
+        "io.decode_csv", [records, *defaults], attrs, count=len(defaults)
+    )
+
+
+def _csv_default(value: Any) -> Any:
+    if isinstance(value, (_dtypes.DType, type)):
+        return np.empty(0, _dtypes.DType.of(value).dtype)
+    if isinstance(value, list) and len(value) == 1:
+        return _csv_default(value[0])
+    if isinstance(value, int):
+        return _dtypes.to_array(value, _dtypes.int32)
+    if isinstance(value, float):
+        return _dtypes.to_array(value, _dtypes.float32)
+    return _dtypes.to_array(value)

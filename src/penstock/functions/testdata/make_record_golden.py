@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes records.json: what TensorFlow makes of serialized Examples.
+"""Writes what TensorFlow makes of records.
+
+records.json has serialized Examples, decoded.json raw bytes, CSV and base64.
 
 Needs tensorflow (bench/setup makes .venv-bench with it):
 
@@ -218,6 +220,140 @@ def sequences() -> list[Json]:
     return cases
 
 
+def outcome(function: Any, *args: Any, **options: Any) -> Json:
+    try:
+        found = function(*args, **options)
+    except (tf.errors.InvalidArgumentError, ValueError):
+        return None
+    found = found if isinstance(found, list) else [found]
+    return [to_json(tensor) for tensor in found]
+
+
+LINES = """1,2,x
+-5, 7 ,y
+,,
+1,2
+1,2,3,4
+"1","2","x,y"
+"1",2,"a""b"
+1,2,"a"b"
+1,2,a"b
+1,2,"ab
+1.5,2,x
+1e3,2,x
++1,2,x
+0x10,2,x
+99999999999,2,x
+NA,NA,NA
+1,2,x,
+1,inf,x
+1,nan,x
+1,1e400,x
+1,1.17549435e-38,x
+ 1,2,x
+1 ,2,x
+"",2,x
+"",,""
+"\"",2,x"""
+DEFAULTS = [
+    [["int32", 0], ["float32", 1.5], ["string", "646566"]],
+    [["int64", 3], ["float64", None], ["string", None]],
+    [["string", None], ["string", ""], ["string", "61"]],
+]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"na_value": "NA"},
+    {"use_quote_delim": False},
+    {"field_delim": ";"},
+    {"select_cols": [0, 1, 2]},
+    {"select_cols": [0, 1, 3]},
+]
+
+
+def csv_cases() -> list[Json]:
+    lines = [line.encode() for line in LINES.split("\n")]
+    lines += [b"", b"1,2,x\n", b"\r\n1,2,x", b'1,2,"x\ny"', b"1,2,x\ny"]
+    lines += [line.replace(b",", b";") for line in lines[:3]]
+    cases = []
+    for defaults in DEFAULTS:
+        for options in OPTIONS:
+            values = [
+                tf.zeros([0], dtype)
+                if value is None
+                else tf.constant(from_json(value), dtype)
+                for dtype, value in defaults
+            ]
+            found = [
+                outcome(tf.io.decode_csv, line, values, **options)
+                for line in lines
+            ]
+            cases.append(
+                {
+                    "name": f"csv {defaults} {options}",
+                    "csv": [line.hex() for line in lines],
+                    "defaults": defaults,
+                    "options": options,
+                    "results": found,
+                }
+            )
+    return cases
+
+
+def raw_cases() -> list[Json]:
+    cases = []
+    names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+    for name in [*names, "float16", "float32", "float64", "complex64"]:
+        dtype = tf.as_dtype(name)
+        ones = b"\1\0\0\1\1\0\1\1"
+        for data in (b"", ones, 2 * ones, ones[:3], [ones, ones[::-1]]):
+            for options in ({}, {"little_endian": False}, {"fixed_length": 16}):
+                try:
+                    found = outcome(tf.io.decode_raw, data, dtype, **options)
+                except tf.errors.NotFoundError:
+                    continue  # TensorFlow lacks it
+                if name.startswith("complex") and found is not None:
+                    for tensor in found:
+                        tensor["values"] = plain_complex(tensor["values"])
+                cases.append(
+                    {
+                        "name": f"raw {name} {data!r} {options}",
+                        "raw": plain(data),
+                        "dtype": name,
+                        "options": options,
+                        "result": found and found[0],
+                    }
+                )
+    # What is an error whatever the bytes is what TensorFlow lacks.
+    known = {
+        (case["dtype"], str(case["options"])) for case in cases if case["result"]
+    }
+    return [c for c in cases if (c["dtype"], str(c["options"])) in known]
+
+
+def plain_complex(value: Any) -> Json:
+    if isinstance(value, list):
+        return [plain_complex(item) for item in value]
+    return [value.real, value.imag]
+
+
+def base64_cases() -> list[Json]:
+    texts = [b"", b"a", b"ab", b"abc", bytes(range(256)), b"\xff\xfe\xfd"]
+    coded = ["YQ", "YQ==", "YQ=", "YQ===", "YWI", "YWI=", "YWJj", "Y", "Y===",
+             "_-8", "/+8", "YQ==YQ==", "====", "=", "Y W I", "YR"]
+    return [
+        {
+            "name": "base64",
+            "texts": plain(texts),
+            "encoded": [outcome(tf.io.encode_base64, text) for text in texts],
+            "padded": [
+                outcome(tf.io.encode_base64, text, pad=True) for text in texts
+            ],
+            "coded": coded,
+            "decoded": [outcome(tf.io.decode_base64, text) for text in coded],
+        }
+    ]
+
+
 def case(name: str, records: list[bytes], features: dict[str, Json]) -> Json:
     return {
         "name": name,
@@ -348,12 +484,13 @@ def by_chance(count: int, seed: int) -> list[Json]:
 
 
 def main() -> None:
-    cases = by_hand() + by_chance(30, seed=1) + sequences()
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
-    if path == Path(__file__):
-        path = path.with_name("records.json")
-    lines = ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases)
-    path.write_text(f"[\n{lines}\n]\n")
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else __file__).parent
+    for name, cases in {
+        "records": by_hand() + by_chance(30, seed=1) + sequences(),
+        "decoded": csv_cases() + raw_cases() + base64_cases(),
+    }.items():
+        lines = ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases)
+        (folder / f"{name}.json").write_text(f"[\n{lines}\n]\n")
 
 
 if __name__ == "__main__":
