@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _dtypes, _record
+from penstock import _dtypes, _record, _spec
+from penstock._dtypes import DType
+from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -20,6 +22,8 @@ from penstock._features import (
     Wanted,
 )
 from penstock._io_functions import decode_base64, decode_raw, encode_base64
+from penstock._location import refused
+from penstock._spec import TensorSpec
 
 __all__ = [
     "FixedLenFeature",
@@ -29,6 +33,7 @@ __all__ = [
     "VarLenFeature",
     "decode_base64",
     "decode_csv",
+    "decode_json",
     "decode_raw",
     "encode_base64",
     "parse_example",
@@ -249,3 +254,91 @@ def _csv_default(value: Any) -> Any:
     if isinstance(value, float):
         return _dtypes.to_array(value, _dtypes.float32)
     return _dtypes.to_array(value)
+
+
+def decode_json(text: Any, schema: Any) -> Any:
+    """Values of a JSON text.
+
+    Example:
+        >>> text = b'{"id": 7, "user": {"name": "Ada", "scores": [1, 2.5]}}'
+        >>> ps.io.decode_json(
+        ...     text,
+        ...     {
+        ...         "user": {
+        ...             "name": ps.string,
+        ...             "scores": ps.TensorSpec([None], ps.float32),
+        ...         }
+        ...     },
+        ... )
+        {'user': {'name': b'Ada', 'scores': array([1. , 2.5], dtype=float32)}}
+
+    Args:
+        text: A string.
+        schema: What is wanted, in dicts as the text has objects: a dtype for a
+            scalar, a `ps.TensorSpec` for arrays (None for a size that may be
+            any), or a `FixedLenFeature` for a value that may be missing or
+            null. What is not in the schema is passed over.
+
+    Returns:
+        `schema` with values in it. A text that is not JSON, lacks a value that
+        has no default, or has one of another type is an error of its element.
+    """
+    tensors = [text]
+    pointers: list[str] = []
+    lines: list[str] = []
+
+    def visit(pointer: str, node: Any) -> Any:
+        if isinstance(node, Mapping):
+            found = {}
+            for key, part in node.items():
+                if not isinstance(key, str):
+                    raise refused(
+                        InvalidTypeError,
+                        f"keys of a schema must be strings; got {key!r}",
+                    )
+                step = key.replace("~", "~0").replace("/", "~1")
+                found[key] = visit(f"{pointer}/{step}", part)
+            return found
+        pointers.append(pointer)
+        lines.append(_json_line(pointer, node, tensors))
+        return len(pointers) - 1
+
+    structure = visit("", schema)
+    if not pointers:
+        raise refused(
+            InvalidArgumentError,
+            "schema must have at least one value; got none",
+        )
+    attrs = {"pointers": pointers, "values_wanted": lines}
+    parts = _record.call_parts(
+        "io.decode_json", tensors, attrs, count=len(pointers)
+    )
+    return _spec.map_structure(lambda place: parts[place], structure)
+
+
+def _json_line(pointer: str, node: Any, tensors: list[Any]) -> str:
+    default = "-"
+    if isinstance(node, FixedLenFeature):
+        spec = TensorSpec(node.shape, node.dtype)
+        if node.default_value is not None:
+            try:
+                array = _dtypes.to_array(node.default_value, spec.dtype)
+            except (TypeError, ValueError):
+                raise refused(
+                    InvalidArgumentError,
+                    f"the default_value of {pointer!r} must be "
+                    f"{spec.dtype.name}; got {node.default_value!r}",
+                ) from None
+            tensors.append(array)
+            default = str(len(tensors) - 1)
+    elif isinstance(node, TensorSpec):
+        spec = node
+    else:
+        spec = TensorSpec((), DType.of(node))
+    if spec.shape is None:
+        raise refused(
+            InvalidArgumentError,
+            f"the rank of {pointer!r} must be known; got {spec}",
+        )
+    dims = ",".join(str(-1 if d is None else d) for d in spec.shape) or "-"
+    return f"{spec.dtype.name} {dims} {default}"

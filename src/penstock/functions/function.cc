@@ -13,7 +13,7 @@ std::vector<Function> MakeAll() {
        {ArithmeticFunctions, MathFunctions, CompareFunctions, BitFunctions,
         SelectFunctions, ShapeFunctions, JoinFunctions, IndexFunctions,
         GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions,
-        ExampleFunctions, SequenceExampleFunctions, CsvFunctions,
+        ExampleFunctions, SequenceExampleFunctions, CsvFunctions, JsonFunctions,
         RawFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
