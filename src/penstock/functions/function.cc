@@ -14,7 +14,7 @@ std::vector<Function> MakeAll() {
         SelectFunctions, ShapeFunctions, JoinFunctions, IndexFunctions,
         GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions,
         ExampleFunctions, SequenceExampleFunctions, CsvFunctions, JsonFunctions,
-        RawFunctions}) {
+        RawFunctions, TarFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

@@ -28,6 +28,7 @@ std::vector<Function> ExampleFunctions();          // io.parse_example
 std::vector<Function> SequenceExampleFunctions();  // io.parse_sequence_example
 std::vector<Function> CsvFunctions();              // io.decode_csv
 std::vector<Function> JsonFunctions();             // io.decode_json
+std::vector<Function> TarFunctions();              // io.untar
 std::vector<Function> RawFunctions();  // io.decode_raw, io.encode_base64, …
 
 }  // namespace penstock::functions
