@@ -48,13 +48,19 @@ def _file(stem: str, begin: int, count: int) -> Path:
 
 
 def _records(begin: int, count: int) -> np.ndarray:
-    """Rows of length, its checksum, the record, its checksum."""
     random = np.random.default_rng(begin)
-    out = np.zeros((count, RECORD_BYTES + 16), np.uint8)
-    out[:, 12:-4] = random.integers(0, 256, (count, RECORD_BYTES), np.uint8)
+    body = random.integers(0, 256, (count, RECORD_BYTES), np.uint8)
     index = np.arange(begin, begin + count, dtype="<u8")
-    out[:, 12:20] = index.view(np.uint8).reshape(count, 8)
-    length = np.full(count, RECORD_BYTES, "<u8")
+    body[:, :8] = index.view(np.uint8).reshape(count, 8)
+    return framed(body)
+
+
+def framed(records: np.ndarray) -> np.ndarray:
+    """Rows of length, its checksum, the record, its checksum."""
+    count, size = records.shape
+    out = np.zeros((count, size + 16), np.uint8)
+    out[:, 12:-4] = records
+    length = np.full(count, size, "<u8")
     out[:, :8] = length.view(np.uint8).reshape(count, 8)
     out[:, 8:12] = _masked_crc32c(out[:, :8])
     out[:, -4:] = _masked_crc32c(out[:, 12:-4])

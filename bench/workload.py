@@ -31,6 +31,8 @@ NAMES = (
     "engine/filter",
     "engine/tfrecord",
     "engine/tfrecord_inside",
+    "engine/parse_example",
+    "engine/parse_example_batched",
     "engine/padded_batch",
     "engine/counters",
     "python/handover_small",

@@ -43,7 +43,14 @@ SYSTEM_LIBRARIES = {
 }
 
 # Debian packages whose code the binary contains or carries along.
-LICENSED = ("libabsl-dev", "libisal-dev", "libprotobuf-dev", "zlib1g-dev")
+LICENSED = (
+    "libabsl-dev",
+    "libisal-dev",
+    "libprotobuf-dev",
+    "libsimdjson-dev",
+    "libzstd-dev",
+    "zlib1g-dev",
+)
 
 
 class WheelError(Exception):

@@ -13,6 +13,9 @@ Example:
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from penstock import _functions
 from penstock._composites import Ragged, Sparse
 from penstock._dataset import Dataset
@@ -143,8 +146,25 @@ for _name in __all__:
         globals()[_name].__module__ = "penstock"
 del _name
 
+# Parts of the package that are found by their names.
+_MODULES = ("io",)
+_FORMATS = (
+    "CsvDataset",
+    "ImageFolderDataset",
+    "JsonLinesDataset",
+    "NumpyDataset",
+    "TarDataset",
+)
 
-def __getattr__(name: str) -> str:
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        # Imported when first used: starting is fast.
+        return importlib.import_module(f"penstock.{name}")
+    if name in _FORMATS:
+        found = getattr(importlib.import_module("penstock._formats"), name)
+        found.__module__ = "penstock"
+        return found
     if name == "__version__":
         from penstock._version import version
 

@@ -33,7 +33,7 @@ class TextLineDataset(Dataset):
     Args:
         filenames: A name, a path, a list or array of them, or a dataset of
             names.
-        compression_type: "", "GZIP" or "ZLIB".
+        compression_type: "", "GZIP", "ZLIB" or "ZSTD".
         buffer_size: Bytes read at once; left out, the engine chooses.
         num_parallel_reads: Files read in turn; one after another if left out.
         name: Not used.
@@ -70,7 +70,7 @@ class TFRecordDataset(Dataset):
 
     Args:
         filenames: As in `TextLineDataset`.
-        compression_type: "", "GZIP" or "ZLIB".
+        compression_type: "", "GZIP", "ZLIB" or "ZSTD".
         buffer_size: Bytes read at once; left out, the engine chooses.
         num_parallel_reads: Files read in turn; one after another if left out.
         name: Not used.
@@ -109,7 +109,7 @@ class FixedLengthRecordDataset(Dataset):
         header_bytes: Left out at the beginning of each file.
         footer_bytes: Left out at its end.
         buffer_size: Bytes read at once; left out, the engine chooses.
-        compression_type: "", "GZIP" or "ZLIB".
+        compression_type: "", "GZIP", "ZLIB" or "ZSTD".
         num_parallel_reads: Files read in turn; one after another if left out.
         name: Not used.
     """
@@ -151,10 +151,10 @@ class FixedLengthRecordDataset(Dataset):
 
 
 def _common(compression_type: str | None, buffer_size: Any) -> dict[str, Any]:
-    if compression_type not in (None, "", "GZIP", "ZLIB"):
+    if compression_type not in (None, "", "GZIP", "ZLIB", "ZSTD"):
         raise refused(
             InvalidArgumentError,
-            f'compression_type must be "", "GZIP" or "ZLIB"; got '
+            f'compression_type must be "", "GZIP", "ZLIB" or "ZSTD"; got '
             f"{compression_type!r}",
         )
     return {

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _dtypes
-from penstock._composites import Ragged, Sparse
+from penstock import _composites, _dtypes
 from penstock._dtypes import DType
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
@@ -28,11 +27,6 @@ NO_TYPES: Types = {}
 # As deep as plans go.
 MAX_DEPTH = 16
 # Structures that are one value each: plans know them by these names.
-_COMPOSITES: dict[type, str] = {
-    Ragged: "penstock.Ragged",
-    Sparse: "penstock.Sparse",
-}
-_COMPOSITE_TYPES = {name: cls for cls, name in _COMPOSITES.items()}
 
 
 class TensorSpec:
@@ -140,7 +134,7 @@ class DatasetSpec:
 def has_composite(structure: Any) -> bool:
     """Whether a ragged or sparse value is in `structure`."""
     names = types_of(structure)
-    return any(name in names for name in _COMPOSITE_TYPES)
+    return any(name in names for name in _composites.TYPES)
 
 
 def tensor_spec(leaf: Any) -> TensorSpec:
@@ -320,9 +314,8 @@ def flatten_like(structure: Any, value: Any) -> list[Any]:
 
 
 def type_name(cls: type) -> str:
-    if cls in _COMPOSITES:
-        return _COMPOSITES[cls]
-    return f"{cls.__module__}:{cls.__qualname__}"
+    reserved = _composites.NAMES.get(cls)
+    return reserved or f"{cls.__module__}:{cls.__qualname__}"
 
 
 def types_of(structure: Any) -> dict[str, type]:
@@ -415,8 +408,8 @@ def from_json(message: Json, types: Types = NO_TYPES) -> Any:
 
 def find_type(name: str, types: Types) -> type:
     """The class that a plan calls `name`."""
-    if name in _COMPOSITE_TYPES:
-        return _COMPOSITE_TYPES[name]
+    if name in _composites.TYPES:
+        return _composites.TYPES[name]
     if name in types:
         return types[name]
     module, _, qualname = name.partition(":")

@@ -24,5 +24,11 @@ std::vector<Function> MakeFunctions();    // fill, zeros, arange, …
 // random_uniform, … A value depends on (random key, step, seed, lineage of the
 // row, index of the item) alone, and on this version's formulas for ever.
 std::vector<Function> RandomFunctions();
+std::vector<Function> ExampleFunctions();          // io.parse_example
+std::vector<Function> SequenceExampleFunctions();  // io.parse_sequence_example
+std::vector<Function> CsvFunctions();              // io.decode_csv
+std::vector<Function> JsonFunctions();             // io.decode_json
+std::vector<Function> TarFunctions();              // io.untar
+std::vector<Function> RawFunctions();  // io.decode_raw, io.encode_base64, …
 
 }  // namespace penstock::functions

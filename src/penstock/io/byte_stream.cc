@@ -8,6 +8,7 @@
 #include "penstock/base/status.h"
 #include "penstock/io/inflate_stream.h"
 #include "penstock/io/plain_stream.h"
+#include "penstock/io/zstd_stream.h"
 
 namespace penstock::io {
 
@@ -27,6 +28,10 @@ absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(
   if (compression != Compression::kNone) {
     std::unique_ptr<ByteStream> plain =
         MakePlainStream(std::move(file), path, 0, pool, options);
+    if (compression == Compression::kZstd) {
+      return MakeZstdStream(std::move(plain), std::move(path), start_offset,
+                            std::move(pool));
+    }
     return MakeInflateStream(std::move(plain), compression, std::move(path),
                              start_offset, std::move(pool));
   }

@@ -20,6 +20,7 @@ enum class Compression {
   kNone,
   kGzip,  // RFC 1952; members that follow each other decode as one
   kZlib,  // RFC 1950; likewise
+  kZstd,  // RFC 8878; likewise. Read only
 };
 
 struct ByteStreamOptions {

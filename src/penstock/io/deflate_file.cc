@@ -69,6 +69,10 @@ class DeflateFile final : public WritableFile {
 absl::StatusOr<std::unique_ptr<WritableFile>> MakeDeflateFile(
     std::unique_ptr<WritableFile> file, Compression compression) {
   if (compression == Compression::kNone) return file;
+  if (compression == Compression::kZstd) {
+    return absl::InvalidArgumentError(
+        "files are written plain, gzip or zlib; got zstd");
+  }
   auto deflated = std::make_unique<DeflateFile>(std::move(file));
   PENSTOCK_RETURN_IF_ERROR(deflated->Init(compression));
   return deflated;

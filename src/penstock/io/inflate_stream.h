@@ -15,7 +15,7 @@ namespace penstock::io {
 // An empty file decodes to nothing. `path` is for messages, which give the
 // offset in the compressed file up to which it could be decoded.
 //
-// REQUIRES: compression != Compression::kNone
+// REQUIRES: compression is kGzip or kZlib
 std::unique_ptr<ByteStream> MakeInflateStream(
     std::unique_ptr<ByteStream> compressed, Compression compression,
     std::string path, int64_t skip_bytes,

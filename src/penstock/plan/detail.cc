@@ -153,6 +153,10 @@ std::string OpName(const Node& node) {
           return "TFRecordDataset";
         case ReadFiles::kFixedLength:
           return "FixedLengthRecordDataset";
+        case ReadFiles::kWhole:
+          return "whole_files";
+        case ReadFiles::kTar:
+          return "TarDataset";
         case ReadFiles::FORMAT_NOT_SET:
           return "read_files";
       }

@@ -171,9 +171,9 @@ Result Of(const ListFiles& op, const Place& place) {
 Result Of(const ReadFiles& op, const Place& place) {
   PENSTOCK_RETURN_IF_ERROR(CheckStrings("filenames", op.files(), place.bound));
   if (!ReadFiles::Compression_IsValid(op.compression())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("compression must be NONE, GZIP or ZLIB; got number ",
-                     static_cast<int>(op.compression())));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "compression must be NONE, GZIP, ZLIB or ZSTD; got number ",
+        static_cast<int>(op.compression())));
   }
   if (op.has_buffer_bytes()) {
     PENSTOCK_RETURN_IF_ERROR(AtLeast("buffer_size", op.buffer_bytes(), 0));
@@ -181,6 +181,8 @@ Result Of(const ReadFiles& op, const Place& place) {
   switch (op.format_case()) {
     case ReadFiles::kText:
     case ReadFiles::kTfRecord:
+    case ReadFiles::kWhole:
+    case ReadFiles::kTar:
       break;
     case ReadFiles::kFixedLength: {
       const ReadFiles::FixedLength& format = op.fixed_length();
@@ -194,8 +196,8 @@ Result Of(const ReadFiles& op, const Place& place) {
     }
     case ReadFiles::FORMAT_NOT_SET:
       return absl::InvalidArgumentError(
-          "files must be read as text, TFRecord or fixed-length records; got "
-          "no format");
+          "files must be read as text, TFRecord, fixed-length records, whole "
+          "files or tar archives; got no format");
   }
   return Scalar(penstock::DType::kString);
 }

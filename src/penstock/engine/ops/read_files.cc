@@ -7,8 +7,10 @@
 #include "penstock/engine/io_call.h"
 #include "penstock/io/fixed_length_reader.h"
 #include "penstock/io/record_reader.h"
+#include "penstock/io/tar_reader.h"
 #include "penstock/io/text_line_reader.h"
 #include "penstock/io/tfrecord_reader.h"
+#include "penstock/io/whole_file_reader.h"
 
 namespace penstock::engine {
 namespace {
@@ -137,6 +139,8 @@ io::Compression CompressionOf(plan::ReadFiles::Compression compression) {
       return io::Compression::kGzip;
     case plan::ReadFiles::ZLIB:
       return io::Compression::kZlib;
+    case plan::ReadFiles::ZSTD:
+      return io::Compression::kZstd;
     default:
       return io::Compression::kNone;
   }
@@ -155,6 +159,16 @@ absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
       return [files](const std::string& path,
                      const io::RecordReaderOptions& options) {
         return io::OpenTfRecordReader(*files, path, options);
+      };
+    case plan::ReadFiles::kWhole:
+      return [files](const std::string& path,
+                     const io::RecordReaderOptions& options) {
+        return io::OpenWholeFileReader(*files, path, options);
+      };
+    case plan::ReadFiles::kTar:
+      return [files](const std::string& path,
+                     const io::RecordReaderOptions& options) {
+        return io::OpenTarReader(*files, path, options);
       };
     case plan::ReadFiles::kFixedLength: {
       const plan::ReadFiles::FixedLength& fixed = spec.fixed_length();

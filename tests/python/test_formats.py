@@ -1,0 +1,160 @@
+"""Files whose records have parts: tar, CSV, JSON Lines, NumPy, folders."""
+
+import io
+import tarfile
+
+import numpy as np
+import pytest
+
+import penstock as ps
+
+
+def write_tar(path, members, mode="w", **options):
+    with tarfile.open(path, mode, **options) as tar:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+
+
+@pytest.mark.parametrize(
+    "form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
+)
+def test_tar_samples(tmp_path, form):
+    long = "x" * 60 + "/" + "y" * 60
+    members = [
+        (f"{key}.{end}", f"{key}{end}".encode() * size)
+        for size, key in enumerate(["a/1", "a/2", long, "b"])
+        for end in ("jpg", "CLS")
+    ]
+    write_tar(tmp_path / "t.tar", members, format=form)
+    ds = ps.TarDataset(tmp_path / "t.tar", ["jpg", "cls"])
+    found = list(ds)
+    assert [f["__key__"].decode() for f in found] == ["a/1", "a/2", long, "b"]
+    assert found[1]["jpg"] == b"a/2jpg"
+    assert found[3]["cls"] == b"bCLS" * 3
+    iterator = iter(ds)
+    next(iterator)
+    state = iterator.state_dict()
+    again = iter(ds)
+    again.load_state_dict(state)
+    assert [f["__key__"] for f in again] == [f["__key__"] for f in found[1:]]
+
+
+def test_tar_errors_have_their_places(tmp_path):
+    members = [("1.jpg", b"1"), ("2.cls", b"2"), ("3.jpg", b"3")]
+    write_tar(tmp_path / "t.tar", members)
+    iterator = iter(ps.TarDataset([tmp_path / "t.tar"] * 2, ["jpg"]))
+    assert next(iterator)["jpg"] == b"1"
+    with pytest.raises(
+        ps.InvalidArgumentError,
+        match='sample "2" must have a member jpg; found',
+    ):
+        next(iterator)
+    assert next(iterator)["jpg"] == b"3"
+    assert next(iterator)["jpg"] == b"1"
+    write_tar(tmp_path / "u.tar", [("../1.jpg", b"1")])
+    with pytest.raises(ps.InvalidArgumentError, match="inside it; found"):
+        next(iter(ps.TarDataset(tmp_path / "u.tar", ["jpg"])))
+    with pytest.raises(ps.InvalidTypeError, match="extensions"):
+        ps.TarDataset(tmp_path / "u.tar", "jpg")
+
+
+def test_tar_interleaved_and_compressed(tmp_path):
+    for name in "ab":
+        write_tar(
+            tmp_path / f"{name}.tgz",
+            [(f"{name}{i}.txt", b"x") for i in range(2)],
+            mode="w:gz",
+        )
+    files = ps.Dataset.list_files(str(tmp_path / "*.tgz"), shuffle=False)
+    ds = ps.TarDataset(files, ["txt"], "GZIP", num_parallel_reads=2)
+    assert [f["__key__"] for f in ds] == [b"a0", b"b0", b"a1", b"b1"]
+
+
+def test_csv_files(tmp_path):
+    for name in "ab":
+        text = f'n,x\n{name},1\n"{name},{name}",\n'
+        (tmp_path / f"{name}.csv").write_text(text)
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    found = list(ps.CsvDataset(files, ["", 0.5], header=True))
+    assert [name for name, _ in found] == [b"a", b"a,a", b"b", b"b,b"]
+    assert [float(x) for _, x in found] == [1, 0.5, 1, 0.5]
+    one = ps.CsvDataset(files[0], [ps.string], select_cols=[0])
+    assert [name for (name,) in one] == [b"n", b"a", b"a,a"]
+
+
+def test_json_lines(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"x": 1}\nnonsense\n{"x": 3}\n')
+    iterator = iter(ps.JsonLinesDataset(file, {"x": ps.int64}))
+    assert next(iterator) == {"x": 1}
+    with pytest.raises(ps.InvalidArgumentError, match="expected a JSON text"):
+        next(iterator)
+    assert next(iterator) == {"x": 3}
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", ">i4", "<i8", "float16", ">f8", "complex64"]
+)
+def test_numpy_rows(tmp_path, dtype):
+    files = []
+    parts = []
+    for i in range(3):
+        parts.append((np.arange(i * 6).reshape(i, 2, 3) % 5).astype(dtype))
+        files.append(tmp_path / f"{i}.npy")
+        np.save(files[-1], parts[-1])
+    found = list(ps.NumpyDataset(files))
+    np.testing.assert_array_equal(found, np.concatenate(parts))
+    assert found[0].dtype == np.dtype(dtype).newbyteorder("=")
+
+
+def test_npz_rows(tmp_path):
+    file = tmp_path / "a.npz"
+    np.savez(file, x=np.arange(6).reshape(3, 2), y=np.arange(3.0))
+    found = list(ps.NumpyDataset(file))
+    assert [row["x"].tolist() for row in found] == [[0, 1], [2, 3], [4, 5]]
+    assert [float(row["y"]) for row in found] == [0, 1, 2]
+
+
+def test_numpy_refusals(tmp_path):
+    cases = {
+        "scalar.npy": lambda f: np.save(f, np.array(1)),
+        "objects.npy": lambda f: np.save(
+            f, np.array([None]), allow_pickle=True
+        ),
+        "fortran.npy": lambda f: np.save(f, np.asfortranarray(np.ones((2, 2)))),
+        "packed.npz": lambda f: np.savez_compressed(f, x=np.ones(2)),
+        "nothing.npy": lambda f: f.write_bytes(b""),
+        "cut.npy": lambda f: f.write_bytes(b"\x93NUMPY\x01\x00v"),
+    }
+    for name, write in cases.items():
+        write(tmp_path / name)
+        with pytest.raises(ps.InvalidArgumentError):
+            ps.NumpyDataset(tmp_path / name)
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    np.save(tmp_path / "b.npy", np.ones((2, 3)))
+    with pytest.raises(ps.InvalidArgumentError, match="one dtype and shape"):
+        ps.NumpyDataset([tmp_path / "a.npy", tmp_path / "b.npy"])
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(whole[:-1])
+    with pytest.raises(ps.InvalidArgumentError, match="found a file of"):
+        list(ps.NumpyDataset(tmp_path / "a.npy"))
+
+
+def test_image_folders(tmp_path):
+    for name in ("b", "a"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "deep" / "1.JPG").write_bytes(name.encode())
+        (tmp_path / name / "2.png").write_bytes(b"")
+        (tmp_path / name / "notes.txt").write_bytes(b"no image")
+    ds = ps.ImageFolderDataset(tmp_path)
+    assert ds.class_names == ["a", "b"]
+    found = [(image, int(label)) for image, label in ds]
+    assert found == [(b"", 0), (b"a", 0), (b"", 1), (b"b", 1)]
+    mixed = ps.ImageFolderDataset(tmp_path, shuffle=True, seed=1)
+    assert sorted((i, int(label)) for i, label in mixed) == sorted(found)
+    with pytest.raises(ps.InvalidArgumentError, match="needs a seed"):
+        ps.ImageFolderDataset(tmp_path, shuffle=True)
+    with pytest.raises(ps.InvalidArgumentError, match="found none"):
+        ps.ImageFolderDataset(tmp_path, extensions=[".gif"])
