@@ -31,6 +31,7 @@ NAMES = (
     "engine/filter",
     "engine/tfrecord",
     "engine/tfrecord_inside",
+    "engine/text",
     "engine/padded_batch",
     "engine/counters",
     "python/handover_small",

@@ -43,7 +43,15 @@ SYSTEM_LIBRARIES = {
 }
 
 # Debian packages whose code the binary contains or carries along.
-LICENSED = ("libabsl-dev", "libisal-dev", "libprotobuf-dev", "zlib1g-dev")
+LICENSED = (
+    "libabsl-dev",
+    "libfarmhash-dev",
+    "libicu-dev",
+    "libisal-dev",
+    "libprotobuf-dev",
+    "libre2-dev",
+    "zlib1g-dev",
+)
 
 
 class WheelError(Exception):

@@ -13,7 +13,10 @@ Example:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from penstock import _functions
+from penstock._composites import Ragged
 from penstock._dataset import Dataset
 from penstock._dtypes import (
     DType,
@@ -98,6 +101,7 @@ __all__ = [
     "OutOfRangeError",
     "PenstockError",
     "PermissionDeniedError",
+    "Ragged",
     "ResourceExhaustedError",
     "Symbol",
     "TFRecordDataset",
@@ -135,7 +139,19 @@ for _name in __all__:
 del _name
 
 
-def __getattr__(name: str) -> str:
+if TYPE_CHECKING:
+    from penstock import lookup as lookup
+    from penstock import strings as strings
+
+# Imported when first used.
+_MODULES = ("lookup", "strings")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        import importlib
+
+        return importlib.import_module(f"penstock.{name}")
     if name == "__version__":
         from penstock._version import version
 

@@ -10,9 +10,13 @@ namespace {
 std::vector<Function> MakeAll() {
   std::vector<Function> all;
   for (auto group :
-       {ArithmeticFunctions, MathFunctions, CompareFunctions, BitFunctions,
-        SelectFunctions, ShapeFunctions, JoinFunctions, IndexFunctions,
-        GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions}) {
+       {ArithmeticFunctions,  MathFunctions,          CompareFunctions,
+        BitFunctions,         SelectFunctions,        ShapeFunctions,
+        JoinFunctions,        IndexFunctions,         GatherFunctions,
+        MakeFunctions,        ReduceFunctions,        RandomFunctions,
+        LookupFunctions,      StringCaseFunctions,    StringHashFunctions,
+        StringJoinFunctions,  StringMeasureFunctions, StringNumberFunctions,
+        StringRegexFunctions, StringSplitFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {
