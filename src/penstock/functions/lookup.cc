@@ -142,10 +142,12 @@ absl::StatusOr<Column> EvalFind(absl::Span<const Arg> args, const Attrs&,
     const T otherwise = *args[3].column->Row<T>(0);
     return WithTable(args[0], context, [&](const auto& table, const Arg& x) {
       using Key = decltype(KeyOf(table));
-      return MapItems<Key, T>(
-          x, rows, StringPins(args.subspan(2)), [&](int64_t, const Key& key) {
-            const uint32_t place = table.Find(key);
-            return place == table.kNone ? otherwise : values[place];
+      return MapRows<Key, T>(
+          x, rows, StringPins(args.subspan(2)),
+          [&](int64_t, const Key* in, int64_t count, T* out) {
+            table.FindAll(in, count, [&](int64_t i, uint32_t place) {
+              out[i] = place == table.kNone ? otherwise : values[place];
+            });
           });
     });
   });
@@ -184,13 +186,19 @@ absl::StatusOr<Column> EvalPlace(absl::Span<const Arg> args, const Attrs& attrs,
   return WithTable(args[0], context, [&](const auto& table, const Arg& x) {
     using Key = decltype(KeyOf(table));
     const int64_t count = static_cast<int64_t>(table.size());
-    return MapItems<Key, int64_t>(
-        x, rows, {}, [&](int64_t, const Key& key) -> int64_t {
-          const uint32_t place = table.Find(key);
-          if (place != table.kNone) return place;
-          if (buckets == 0) return otherwise;
-          return count + static_cast<int64_t>(FingerprintOf(key) %
-                                              static_cast<uint64_t>(buckets));
+    return MapRows<Key, int64_t>(
+        x, rows, {}, [&](int64_t, const Key* in, int64_t items, int64_t* out) {
+          table.FindAll(in, items, [&](int64_t i, uint32_t place) {
+            if (place != table.kNone) {
+              out[i] = place;
+            } else if (buckets == 0) {
+              out[i] = otherwise;
+            } else {
+              out[i] =
+                  count + static_cast<int64_t>(FingerprintOf(in[i]) %
+                                               static_cast<uint64_t>(buckets));
+            }
+          });
         });
   });
 }

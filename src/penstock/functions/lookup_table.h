@@ -1,6 +1,7 @@
 // From keys to the places where they stand in a list of keys.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -37,14 +38,26 @@ class LookupTable final {
   // The place of the key, or kNone.
   uint32_t Find(const Key& key) const {
     const uint64_t word = WordOf(View(key));
-    const uint32_t size = SizeOf(key);
-    uint64_t at = Start(word, size);
-    for (;; at = (at + 1) & mask_) {
-      const Slot& slot = slots_[at];
-      if (slot.place == kNone) return kNone;
-      if (slot.word == word && slot.size == size &&
-          IsEqual(slot.place, key, size)) {
-        return slot.place;
+    return Find(key, word, Start(word, SizeOf(key)));
+  }
+
+  // found(i, place or kNone) for each of the keys, some at a time: all their
+  // slots are on their way from memory before the first is looked at.
+  template <typename Found>
+  void FindAll(const Key* keys, int64_t count, Found&& found) const {
+    constexpr int64_t kAtOnce = 16;
+    uint64_t words[kAtOnce];
+    uint64_t starts[kAtOnce];
+    for (int64_t begin = 0; begin < count; begin += kAtOnce) {
+      const int64_t some = std::min(kAtOnce, count - begin);
+      for (int64_t i = 0; i < some; ++i) {
+        const Key& key = keys[begin + i];
+        words[i] = WordOf(View(key));
+        starts[i] = Start(words[i], SizeOf(key));
+        __builtin_prefetch(&slots_[starts[i]]);
+      }
+      for (int64_t i = 0; i < some; ++i) {
+        found(begin + i, Find(keys[begin + i], words[i], starts[i]));
       }
     }
   }
@@ -56,6 +69,18 @@ class LookupTable final {
     uint32_t place = kNone;
     uint32_t size = 0;  // of a string, its low bits
   };
+
+  uint32_t Find(const Key& key, uint64_t word, uint64_t at) const {
+    const uint32_t size = SizeOf(key);
+    for (;; at = (at + 1) & mask_) {
+      const Slot& slot = slots_[at];
+      if (slot.word == word && slot.size == size && slot.place != kNone &&
+          IsEqual(slot.place, key)) {
+        return slot.place;
+      }
+      if (slot.place == kNone) return kNone;
+    }
+  }
 
   static std::string_view View(const StringRef& key) { return key.view(); }
   static int64_t View(int64_t key) { return key; }
@@ -72,11 +97,10 @@ class LookupTable final {
             static_cast<uint64_t>(product)) &
            mask_;
   }
-  bool IsEqual(uint32_t place, const StringRef& key, uint32_t size) const {
-    return (key.size <= 8 && size == key.size) ||
-           keys_[place].view() == key.view();
+  bool IsEqual(uint32_t place, const StringRef& key) const {
+    return key.size <= 8 || keys_[place].view() == key.view();
   }
-  bool IsEqual(uint32_t, int64_t, uint32_t) const { return true; }
+  bool IsEqual(uint32_t, int64_t) const { return true; }
 
   std::vector<Slot> slots_;
   uint64_t mask_ = 0;

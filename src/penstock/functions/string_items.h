@@ -94,17 +94,17 @@ class RowReporter final {
   int64_t last_ = -1;
 };
 
-// A column of x's shapes. f(row, const In& item) -> Out.
+// A column of x's shapes. f(row, const In* in, int64_t count, Out* out) makes
+// the items of one row.
 template <typename In, typename Out, typename F>
-Column MapItems(const Arg& x, int64_t rows, Pins pins, F&& f) {
+Column MapRows(const Arg& x, int64_t rows, Pins pins, F&& f) {
   const Column& from = *x.column;
   if (from.is_dense()) {
     const int64_t items = NumItems(from.shape());
     Buffer values = Buffer::Allocate(rows * items * sizeof(Out));
     Out* out = values.MutableAs<Out>();
-    for (int64_t row = 0; row < rows; ++row) {
-      const In* in = from.Row<In>(RowIndex(x, row));
-      for (int64_t i = 0; i < items; ++i) *out++ = f(row, in[i]);
+    for (int64_t row = 0; row < rows; ++row, out += items) {
+      f(row, from.Row<In>(RowIndex(x, row)), items, out);
     }
     return Column::Dense(kDTypeOf<Out>, from.shape(), rows, std::move(values),
                          std::move(pins));
@@ -116,12 +116,20 @@ Column MapItems(const Arg& x, int64_t rows, Pins pins, F&& f) {
   writer.Allocate();
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t own = RowIndex(x, row);
-    const In* in = from.Row<In>(own);
-    Out* out = reinterpret_cast<Out*>(writer.RowData(row));
-    const int64_t items = from.RowItems(own);
-    for (int64_t i = 0; i < items; ++i) out[i] = f(row, in[i]);
+    f(row, from.Row<In>(own), from.RowItems(own),
+      reinterpret_cast<Out*>(writer.RowData(row)));
   }
   return std::move(writer).Finish(std::move(pins));
+}
+
+// As MapRows(), item by item: f(row, const In& item) -> Out.
+template <typename In, typename Out, typename F>
+Column MapItems(const Arg& x, int64_t rows, Pins pins, F&& f) {
+  return MapRows<In, Out>(
+      x, rows, std::move(pins),
+      [&](int64_t row, const In* in, int64_t count, Out* out) {
+        for (int64_t i = 0; i < count; ++i) out[i] = f(row, in[i]);
+      });
 }
 
 // Items appended one by one, whose number is not known before.
