@@ -142,9 +142,10 @@ del _name
 if TYPE_CHECKING:
     from penstock import lookup as lookup
     from penstock import strings as strings
+    from penstock import text as text
 
 # Imported when first used.
-_MODULES = ("lookup", "strings")
+_MODULES = ("lookup", "strings", "text")
 
 
 def __getattr__(name: str) -> Any:

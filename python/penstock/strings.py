@@ -16,14 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from penstock import _record, _strings_functions
-from penstock._composites import Ragged
-from penstock._errors import InvalidArgumentError
-from penstock._location import refused
+from penstock import _record, _splits, _strings_functions
 from penstock._strings_functions import *  # noqa: F403
-from penstock._symbol import Symbol
 
 __all__ = [
     *_strings_functions.__all__,
@@ -33,25 +27,6 @@ __all__ = [
     "unicode_decode",
     "unicode_split",
 ]
-
-
-def _rank(value: Any) -> int:
-    return value.ndim if isinstance(value, Symbol) else np.ndim(value)
-
-
-def _split(name: str, input: Any, attrs: dict[str, Any]) -> Any:
-    """A vector of a scalar; of a vector, a Ragged."""
-    rank = _rank(input)
-    if rank == 0:
-        return _record.call(name, (input,), attrs)
-    if rank == 1:
-        parts = _record.call_parts(f"{name}_ragged", (input,), attrs, count=2)
-        return Ragged(*parts)
-    raise refused(
-        InvalidArgumentError,
-        f"{name} needs a string or a vector of strings; got rank {rank}. Use "
-        "ps.reshape first.",
-    )
 
 
 def split(
@@ -81,7 +56,9 @@ def split(
     """
     if isinstance(sep, bytes):
         sep = sep.decode()
-    return _split("strings.split", input, {"sep": sep, "maxsplit": maxsplit})
+    return _splits.call(
+        "strings.split", input, {"sep": sep, "maxsplit": maxsplit}
+    )
 
 
 def bytes_split(input: Any) -> Any:
@@ -97,7 +74,7 @@ def bytes_split(input: Any) -> Any:
     Returns:
         A vector of strings; of a vector, a `ps.Ragged`.
     """
-    return _split("strings.bytes_split", input, {})
+    return _splits.call("strings.bytes_split", input, {})
 
 
 def unicode_split(input: Any) -> Any:
@@ -113,7 +90,7 @@ def unicode_split(input: Any) -> Any:
     Returns:
         A vector of strings; of a vector, a `ps.Ragged`.
     """
-    return _split("strings.unicode_split", input, {})
+    return _splits.call("strings.unicode_split", input, {})
 
 
 def unicode_decode(
@@ -143,7 +120,7 @@ def unicode_decode(
         "errors": errors,
         "replacement_char": replacement_char,
     }
-    return _split("strings.unicode_decode", input, attrs)
+    return _splits.call("strings.unicode_decode", input, attrs)
 
 
 def reduce_join(
@@ -169,7 +146,7 @@ def reduce_join(
     """
     axes = [axis] if axis is None or isinstance(axis, int) else list(axis)
     if len(axes) > 1 or not axes:
-        rank = _rank(inputs)
+        rank = _splits.rank_of(inputs)
         wanted = [a + rank if a < 0 else a for a in axes if a is not None]
         for each in wanted:
             inputs = reduce_join(inputs, each, True, separator)

@@ -16,7 +16,8 @@ std::vector<Function> MakeAll() {
         MakeFunctions,        ReduceFunctions,        RandomFunctions,
         LookupFunctions,      StringCaseFunctions,    StringHashFunctions,
         StringJoinFunctions,  StringMeasureFunctions, StringNumberFunctions,
-        StringRegexFunctions, StringSplitFunctions}) {
+        StringRegexFunctions, StringSplitFunctions,   BpeFunctions,
+        WordPieceFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

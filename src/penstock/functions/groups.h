@@ -25,6 +25,8 @@ std::vector<Function> MakeFunctions();    // fill, zeros, arange, …
 // row, index of the item) alone, and on this version's formulas for ever.
 std::vector<Function> RandomFunctions();
 std::vector<Function> LookupFunctions();         // lookup.find, lookup.place
+std::vector<Function> BpeFunctions();            // text.bpe
+std::vector<Function> WordPieceFunctions();      // text.wordpiece
 std::vector<Function> StringCaseFunctions();     // lower, upper, strip
 std::vector<Function> StringHashFunctions();     // to_hash_bucket, …
 std::vector<Function> StringJoinFunctions();     // join, reduce_join
