@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _splits, lookup, strings
+from penstock import _sentencepiece, _splits, lookup, strings
 from penstock._errors import InvalidArgumentError, NotFoundError
 from penstock._location import refused
 
-__all__ = ["ByteLevelBPE", "WordPiece"]
+__all__ = ["ByteLevelBPE", "SentencePiece", "WordPiece"]
 
 _Path = str | os.PathLike[str]
 
@@ -248,6 +248,60 @@ class WordPiece(_Tokenizer):
         return strings.regex_replace(joined, " " + _quoted(prefix), "")
 
 
+class SentencePiece(_Tokenizer):
+    """A tokenizer from a SentencePiece model: unigram or byte-pair encoding.
+
+    Args:
+        model: A `.model` file, or its bytes.
+
+    Raises:
+        NotFoundError: There is no such file.
+        InvalidArgumentError: It is no such model, or one of another kind.
+    """
+
+    __slots__ = ("_attrs", "_leading", "_tables")
+
+    def __init__(self, model: _Path | bytes) -> None:
+        data = model if isinstance(model, bytes) else _read(os.fspath(model))
+        found = _sentencepiece.parse(data)
+        self._tables = (
+            _strings(found.pieces),
+            np.array(found.scores, np.float32),
+            np.array(found.types, np.int32),
+            found.charsmap,
+        )
+        self._attrs = found.attrs
+        self._pieces = lookup.Table(
+            np.arange(len(found.pieces)), _strings(found.surfaces()), b""
+        )
+        self._leading = found.leading_pattern()
+
+    def encode(self, text: Any) -> Any:
+        """The numbers of the pieces of `text`, as int32.
+
+        Args:
+            text: A string in UTF-8, or a vector of them.
+
+        Returns:
+            A vector; of a vector of texts, a `ps.Ragged`.
+        """
+        attrs = self._attrs
+        return _splits.call("text.sentencepiece", text, attrs, self._tables)
+
+    def decode(self, numbers: Any) -> Any:
+        """The text of a vector of numbers."""
+        joined = strings.reduce_join(self._pieces.lookup(numbers), axis=-1)
+        if self._leading:
+            joined = strings.regex_replace(joined, self._leading, "")
+        return strings.regex_replace(joined, _sentencepiece.SPACE, " ")
+
+
+def _strings(values: list[bytes]) -> np.ndarray[Any, np.dtype[Any]]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
 def _quoted(text: str) -> str:
     r"""A pattern of RE2 that is `text`."""
     return "".join(c if c.isalnum() else f"\\{c}" for c in text)
@@ -288,5 +342,5 @@ def _read_json(path: str) -> Mapping[str, int]:
     return found
 
 
-for _each in (ByteLevelBPE, WordPiece):
+for _each in (ByteLevelBPE, SentencePiece, WordPiece):
     _each.__module__ = __name__

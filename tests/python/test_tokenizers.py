@@ -100,3 +100,45 @@ def test_wrong_models_are_refused(tmp_path: Path) -> None:
         ps.text.WordPiece(["a"])
     with pytest.raises(ps.InvalidArgumentError, match="must differ"):
         ps.text.WordPiece(["[UNK]", "a", "a"])
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN["sentencepiece"]))
+def test_sentencepiece_gives_what_sentencepiece_gives(name: str) -> None:
+    golden = GOLDEN["sentencepiece"][name]
+    tokenizer = ps.text.SentencePiece(MODELS / f"sp_{name}.model")
+    assert_same(encoded(tokenizer, TEXTS), golden["numbers"])
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN["sentencepiece"]))
+def test_sentencepiece_decodes(name: str) -> None:
+    golden = GOLDEN["sentencepiece"][name]
+    tokenizer = ps.text.SentencePiece(MODELS / f"sp_{name}.model")
+    wrong = []
+    for numbers, text in zip(golden["numbers"], golden["decoded"], strict=True):
+        got = tokenizer.decode(np.array(numbers, np.int32)).decode()
+        if got != text:
+            wrong.append((numbers, got, text))
+    assert not wrong, f"{len(wrong)}: {wrong[:5]}"
+
+
+def test_bytes_that_are_no_model_are_refused() -> None:
+    data = (MODELS / "sp_bpe.model").read_bytes()
+    for bad in (b"", b"\xff" * 20, data[:100], b"{}", bytes(100)):
+        with pytest.raises(ps.InvalidArgumentError, match="SentencePiece"):
+            ps.text.SentencePiece(bad)
+
+
+def test_damaged_models_do_no_harm() -> None:
+    """Any answer or error will do, but one comes."""
+    data = (MODELS / "sp_unigram.model").read_bytes()
+    random = np.random.default_rng(1)
+    for _ in range(60):
+        bad = bytearray(data)
+        for at in random.integers(0, len(bad), 4):
+            bad[at] = random.integers(256)
+        try:
+            tokenizer = ps.text.SentencePiece(bytes(bad))
+            tokenizer.encode("The quick ﬁgure ½ brown\u00a0fox")
+        except ps.PenstockError:
+            pass
+    assert ps.strings.lower("ALIVE") == b"alive"

@@ -26,6 +26,7 @@ std::vector<Function> MakeFunctions();    // fill, zeros, arange, …
 std::vector<Function> RandomFunctions();
 std::vector<Function> LookupFunctions();         // lookup.find, lookup.place
 std::vector<Function> BpeFunctions();            // text.bpe
+std::vector<Function> SentencePieceFunctions();  // text.sentencepiece
 std::vector<Function> WordPieceFunctions();      // text.wordpiece
 std::vector<Function> StringCaseFunctions();     // lower, upper, strip
 std::vector<Function> StringHashFunctions();     // to_hash_bucket, …
