@@ -24,6 +24,12 @@ inline constexpr int64_t kMaxKeys = (int64_t{1} << 31) - 1;
 inline uint64_t WordOf(std::string_view text);
 inline uint64_t WordOf(int64_t key) { return static_cast<uint64_t>(key); }
 
+// Every bit of the result depends on every bit of the word.
+inline uint64_t Folded(uint64_t word, uint64_t times = 0xd6e8feb86659fd93ULL) {
+  const auto product = static_cast<unsigned __int128>(word) * times;
+  return static_cast<uint64_t>(product >> 64) ^ static_cast<uint64_t>(product);
+}
+
 // An open-addressing table over views of the keys. A slot has the whole key if
 // it is an integer or a string of up to eight bytes, so that most look-ups
 // touch one line of memory. Immutable once filled; then any thread may find.
@@ -90,12 +96,7 @@ class LookupTable final {
   static uint32_t SizeOf(int64_t) { return 8; }
 
   uint64_t Start(uint64_t word, uint32_t size) const {
-    const auto product =
-        static_cast<unsigned __int128>(word ^ (size * 0x9e3779b97f4a7c15ULL)) *
-        0xd6e8feb86659fd93ULL;
-    return (static_cast<uint64_t>(product >> 64) ^
-            static_cast<uint64_t>(product)) &
-           mask_;
+    return Folded(word ^ (size * 0x9e3779b97f4a7c15ULL)) & mask_;
   }
   bool IsEqual(uint32_t place, const StringRef& key) const {
     return key.size <= 8 || keys_[place].view() == key.view();
@@ -128,17 +129,12 @@ inline uint64_t WordOf(std::string_view text) {
     };
     return byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16;
   }
-  const auto mix = [](uint64_t a, uint64_t b) {
-    const auto product = static_cast<unsigned __int128>(a) * b;
-    return static_cast<uint64_t>(product >> 64) ^
-           static_cast<uint64_t>(product);
-  };
   uint64_t hash = size * 0x9e3779b97f4a7c15ULL;
   const char* const last = at + size - 8;
   for (; at < last; at += 8) {
-    hash = mix(hash ^ load64(at), 0xd6e8feb86659fd93ULL);
+    hash = Folded(hash ^ load64(at));
   }
-  return mix(hash ^ load64(last), 0xa0761d6478bd642fULL);
+  return Folded(hash ^ load64(last), 0xa0761d6478bd642fULL);
 }
 
 }  // namespace penstock::functions

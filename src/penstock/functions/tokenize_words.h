@@ -84,8 +84,7 @@ class WordCache final {
   static constexpr size_t kProbes = 4;
 
   static uint64_t HashOf(std::string_view word) {
-    const uint64_t mixed = (WordOf(word) ^ word.size()) * 0x9e3779b97f4a7c15ULL;
-    return mixed ^ (mixed >> 32);
+    return Folded(WordOf(word) ^ (word.size() * 0x9e3779b97f4a7c15ULL));
   }
 
   std::unique_ptr<std::atomic<const Entry*>[]> slots_;
