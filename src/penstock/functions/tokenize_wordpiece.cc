@@ -139,6 +139,10 @@ void Pieces::Encode(std::string_view text, Numbers& to) const {
   std::string word;
   for (size_t at = 0; at < text.size();) {
     const int32_t code = NextCodePoint(text, at);
+    if (code > ' ' && code < 0x7F) {
+      AddPlain(code, word, to);
+      continue;
+    }
     if (code < 0 || IsDropped(code)) continue;
     if (IsBlank(code)) {
       FinishWord(word, to);
