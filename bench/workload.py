@@ -33,6 +33,7 @@ NAMES = (
     "engine/tfrecord_inside",
     "engine/parse_example",
     "engine/parse_example_batched",
+    "engine/text",
     "engine/padded_batch",
     "engine/counters",
     "python/handover_small",

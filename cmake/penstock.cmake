@@ -83,3 +83,15 @@ function(penstock_prefer_archives regex)
     endforeach()
   endforeach()
 endfunction()
+
+# penstock_find_archives(variable name...): the paths of lib<name>.a, for
+# libraries that come without a CMake package.
+function(penstock_find_archives variable)
+  set(found "")
+  foreach(name ${ARGN})
+    find_library(PENSTOCK_ARCHIVE_${name} NAMES lib${name}.a REQUIRED)
+    list(APPEND found ${PENSTOCK_ARCHIVE_${name}})
+  endforeach()
+  list(APPEND found Threads::Threads ${CMAKE_DL_LIBS})
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()

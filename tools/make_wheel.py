@@ -45,8 +45,11 @@ SYSTEM_LIBRARIES = {
 # Debian packages whose code the binary contains or carries along.
 LICENSED = (
     "libabsl-dev",
+    "libfarmhash-dev",
+    "libicu-dev",
     "libisal-dev",
     "libprotobuf-dev",
+    "libre2-dev",
     "libsimdjson-dev",
     "libzstd-dev",
     "zlib1g-dev",

@@ -14,7 +14,7 @@ Example:
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock import _functions
 from penstock._composites import Ragged, Sparse
@@ -147,7 +147,7 @@ for _name in __all__:
 del _name
 
 # Parts of the package that are found by their names.
-_MODULES = ("io",)
+_MODULES = ("io", "lookup", "strings", "text")
 _FORMATS = (
     "CsvDataset",
     "ImageFolderDataset",
@@ -155,6 +155,12 @@ _FORMATS = (
     "NumpyDataset",
     "TarDataset",
 )
+
+if TYPE_CHECKING:
+    from penstock import io as io
+    from penstock import lookup as lookup
+    from penstock import strings as strings
+    from penstock import text as text
 
 
 def __getattr__(name: str) -> Any:

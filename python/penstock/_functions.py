@@ -114,7 +114,7 @@ def abs(x: Any) -> Any:
 
 
 def add(x: Any, y: Any) -> Any:
-    """x + y. Integers wrap around; of two bools, logical or.
+    """x + y. Integers wrap around; bools: or; strings are joined.
 
     Example:
         >>> ps.add(np.array([1, 2]), 10)

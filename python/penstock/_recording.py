@@ -71,10 +71,11 @@ class Recording:
         return [call, *rest]
 
     def add_constant(self, value: Any) -> int:
-        message = constant_to_json(value)
-        if not self.is_eager and _size(message) > _captures.INLINE_BYTES:
-            message = self._capture(value)
-        return self._add({"constant": message})
+        if self.is_eager or not _is_surely_large(value):
+            message = constant_to_json(value)
+            if self.is_eager or _size(message) <= _captures.INLINE_BYTES:
+                return self._add({"constant": message})
+        return self._add({"constant": self._capture(value)})
 
     def _capture(self, value: Any) -> Json:
         array = _dtypes.to_array(value)
@@ -155,6 +156,14 @@ def activate(recording: Recording) -> Iterator[None]:
 
 
 # ---- Values as messages.
+
+
+def _is_surely_large(value: Any) -> bool:
+    """Whether `_size` need not be asked: a message takes half the bytes."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.nbytes > 2 * _captures.INLINE_BYTES
+    )
 
 
 def _size(constant: Json) -> int:

@@ -6,6 +6,7 @@
 #include "penstock/functions/groups.h"
 #include "penstock/functions/number.h"
 #include "penstock/functions/rows.h"
+#include "penstock/functions/string_concat.h"
 
 namespace penstock::functions {
 namespace {
@@ -24,6 +25,20 @@ struct Add {
     }
   }
 };
+
+// Of two strings, one after the other.
+absl::StatusOr<TensorSpec> InferAdd(absl::Span<const ArgSpec> args,
+                                    const Attrs&) {
+  const bool is_text = args[0].spec.dtype == DType::kString &&
+                       args[1].spec.dtype == DType::kString;
+  return InferPromoted(Add::kName, is_text ? Rule::kAny : Add::kRule, args);
+}
+
+absl::StatusOr<Column> EvalAdd(absl::Span<const Arg> args, const Attrs& attrs,
+                               const TensorSpec& result, EvalContext& context) {
+  if (result.dtype == DType::kString) return ConcatStrings(args, context);
+  return EvalSameType<Add>(args, attrs, result, context);
+}
 
 struct Subtract {
   static constexpr std::string_view kName = "subtract";
@@ -222,7 +237,7 @@ Function Binary(std::string_view doc, std::string_view example) {
 
 std::vector<Function> ArithmeticFunctions() {
   std::vector<Function> functions = {
-      Binary<Add>("x + y. Integers wrap around; of two bools, logical or.",
+      Binary<Add>("x + y. Integers wrap around; bools: or; strings are joined.",
                   ">>> ps.add(np.array([1, 2]), 10)\narray([11, 12])"),
       Binary<Subtract>("x - y. Integers wrap around.",
                        ">>> ps.subtract(np.array([1, 2]), 10)\n"
@@ -248,6 +263,10 @@ std::vector<Function> ArithmeticFunctions() {
                         ">>> ps.maximum(np.array([1, 5]), 3)\narray([3, 5])"),
   };
   for (Function& function : functions) {
+    if (function.name == Add::kName) {
+      function.infer = InferAdd;
+      function.eval = EvalAdd;
+    }
     if (function.name == PowerOp::kName) {
       function.infer = InferPower;
       function.eval = EvalPower;

@@ -30,5 +30,16 @@ std::vector<Function> CsvFunctions();              // io.decode_csv
 std::vector<Function> JsonFunctions();             // io.decode_json
 std::vector<Function> TarFunctions();              // io.untar
 std::vector<Function> RawFunctions();  // io.decode_raw, io.encode_base64, …
+std::vector<Function> LookupFunctions();         // lookup.find, lookup.place
+std::vector<Function> BpeFunctions();            // text.bpe
+std::vector<Function> SentencePieceFunctions();  // text.sentencepiece
+std::vector<Function> WordPieceFunctions();      // text.wordpiece
+std::vector<Function> StringCaseFunctions();     // lower, upper, strip
+std::vector<Function> StringHashFunctions();     // to_hash_bucket, …
+std::vector<Function> StringJoinFunctions();     // join, reduce_join
+std::vector<Function> StringMeasureFunctions();  // length, substr, …
+std::vector<Function> StringNumberFunctions();   // to_number, as_string
+std::vector<Function> StringRegexFunctions();    // regex_replace, …
+std::vector<Function> StringSplitFunctions();    // split, bytes_split, …
 
 }  // namespace penstock::functions
