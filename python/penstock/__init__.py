@@ -13,6 +13,9 @@ Example:
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from penstock import _functions
 from penstock._dataset import Dataset
 from penstock._dtypes import (
@@ -73,6 +76,9 @@ from penstock._pipeline import (
 from penstock._spec import TensorSpec
 from penstock._symbol import Symbol
 
+if TYPE_CHECKING:
+    from penstock import image as image
+
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
@@ -128,6 +134,8 @@ __all__ = [
     *_functions.__all__,
 ]
 
+_MODULES = ("image",)
+
 # In tracebacks and reprs, things are called as users call them.
 for _name in __all__:
     if getattr(globals()[_name], "__module__", "").startswith("penstock._"):
@@ -135,9 +143,11 @@ for _name in __all__:
 del _name
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         from penstock._version import version
 
         return version()
+    if name in _MODULES:  # imported when first used
+        return import_module(f"penstock.{name}")
     raise AttributeError(f"module 'penstock' has no attribute {name!r}")

@@ -12,7 +12,8 @@ std::vector<Function> MakeAll() {
   for (auto group :
        {ArithmeticFunctions, MathFunctions, CompareFunctions, BitFunctions,
         SelectFunctions, ShapeFunctions, JoinFunctions, IndexFunctions,
-        GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions}) {
+        GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions,
+        ImageDecodeFunctions, ImageEncodeFunctions, ImageSizeFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {
