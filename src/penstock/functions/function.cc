@@ -13,7 +13,8 @@ std::vector<Function> MakeAll() {
        {ArithmeticFunctions, MathFunctions, CompareFunctions, BitFunctions,
         SelectFunctions, ShapeFunctions, JoinFunctions, IndexFunctions,
         GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions,
-        ImageDecodeFunctions, ImageEncodeFunctions, ImageSizeFunctions}) {
+        ImageColorFunctions, ImageDecodeFunctions, ImageEncodeFunctions,
+        ImageGeometryFunctions, ImageRandomFunctions, ImageSizeFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

@@ -486,19 +486,33 @@ std::vector<Function> ImageDecodeFunctions() {
       {.name = "image.decode_bmp",
        .params = {contents, channels},
        .doc = "The pixels of a BMP file: height x width x channels of uint8.",
-       .example = "",
+       .example =
+           ">>> head = b\"BM\" + bytes(8) + b\"\\x36\" + bytes(7)\n"
+           ">>> size = b\"\\1\\0\\0\\0\\1\\0\\0\\0\\1\\0\\x18\" + bytes(25)\n"
+           ">>> ps.image.decode_bmp(head + size + b\"\\3\\2\\1\\0\")\n"
+           "array([[[1, 2, 3]]], dtype=uint8)",
        .infer = InferBmp,
        .eval = EvalBmp},
       {.name = "image.decode_gif",
        .params = {contents},
        .doc = "The frames of a GIF file: frames x height x width x 3 of uint8.",
-       .example = "",
+       .example =
+           ">>> gif = "
+           "(b\"GIF89a\\1\\0\\1\\0\\x80\\0\\0\\7\\x08\\x09\\0\\0\\0\"\n"
+           "...        b\",\\0\\0\\0\\0\\1\\0\\1\\0\\0\\2\\2D\\1\\0;\")\n"
+           ">>> ps.image.decode_gif(gif)\n"
+           "array([[[[7, 8, 9]]]], dtype=uint8)",
        .infer = InferGif,
        .eval = EvalGif},
       {.name = "image.decode_webp",
        .params = {contents, channels},
        .doc = "The frames of a WebP file: frames x height x width x channels.",
-       .example = "",
+       .example =
+           ">>> webp = "
+           "(b\"RIFF\\x1a\\0\\0\\0WEBPVP8L\\x0d\\0\\0\\0\\x2f\\0\\0\\0\\x10\"\n"
+           "...         b\"\\x07\\x10\\x11\\x11\\x88\\x88\\xfe\\x07\\0\")\n"
+           ">>> ps.image.decode_webp(webp).shape\n"
+           "(1, 1, 1, 4)",
        .infer = InferWebp,
        .eval = EvalWebp},
       {.name = "image.decode_image",

@@ -57,7 +57,9 @@ def pil(pixels, kind, mode=None, **options):
 def value_of(argument):
     if isinstance(argument, str) and argument.startswith("@"):
         array = arrays[argument[1:]]
-        return array.tobytes() if argument.startswith("@file_") else array
+        if argument.startswith("@file_"):
+            return array.tobytes()
+        return tf.constant(array)
     return argument
 
 
@@ -254,9 +256,83 @@ def resizing():
     case("resize", tf.image.resize, ["@image_bytes", [0, 4]])
 
 
+def geometry():
+    for name in ("bytes", "floats", "several"):
+        at = f"@image_{name}"
+        for call, args in (
+            ("crop_to_bounding_box", [1, 2, 3, 2]),
+            ("crop_to_bounding_box", [0, 0, 99, 2]),
+            ("pad_to_bounding_box", [3, 4, 30, 40]),
+            ("pad_to_bounding_box", [30, 4, 30, 40]),
+            ("resize_with_crop_or_pad", [5, 40]),
+            ("resize_with_crop_or_pad", [40, 4]),
+            ("resize_with_crop_or_pad", [0, 4]),
+            ("central_crop", [0.5]),
+            ("central_crop", [0.87]),
+            ("central_crop", [0.0]),
+            ("flip_left_right", []),
+            ("flip_up_down", []),
+            ("transpose", []),
+            ("rot90", []),
+            ("rot90", [2]),
+            ("rot90", [-1]),
+        ):
+            case(call, getattr(tf.image, call), [at, *args])
+
+
+def colours():
+    keep("image_units", photo(17, 23).astype(np.float32) / 255)
+    keep("image_shorts", photo(9, 8).astype(np.int16) * 99)
+    grays = np.repeat(photo(4, 5, 1), 3, 2)
+    keep("image_grays", grays.astype(np.float32) / 255)
+    for name, call, number in itertools.product(
+        ("bytes", "units", "several", "grays"),
+        (
+            "adjust_brightness",
+            "adjust_contrast",
+            "adjust_saturation",
+            "adjust_hue",
+        ),
+        (-0.3, 0.2, 1.7),
+    ):
+        if number < 0 and call in ("adjust_contrast", "adjust_saturation"):
+            continue
+        if number > 1 and call == "adjust_hue":
+            continue
+        # Truncation to integers makes a rounding error a whole step.
+        tolerance = 1e-5 if name in ("units", "grays") else 1
+        args = [f"@image_{name}", number]
+        case(call, getattr(tf.image, call), args, {}, tolerance)
+    for name in ("units", "grays"):
+        at = f"@image_{name}"
+        case("rgb_to_hsv", tf.image.rgb_to_hsv, [at], {}, 1e-6)
+        case("hsv_to_rgb", tf.image.hsv_to_rgb, [at], {}, 1e-6)
+    for name in ("bytes", "units", "several", "shorts"):
+        at = f"@image_{name}"
+        tolerance = 1e-6 if name == "units" else 1
+        gray = tf.image.rgb_to_grayscale
+        case("rgb_to_grayscale", gray, [at], {}, tolerance)
+        standard = tf.image.per_image_standardization
+        case("per_image_standardization", standard, [at], {}, 2e-5)
+        for dtype, saturate in itertools.product(
+            ("uint8", "int8", "uint16", "int16", "int32", "float32", "float64"),
+            (False, True),
+        ):
+            if (name, dtype) == ("units", "int32"):
+                continue  # floats cannot hold its ends
+            options = {"dtype": dtype, "saturate": saturate}
+            convert = tf.image.convert_image_dtype
+            case("convert_image_dtype", convert, [at], options)
+    one = tf.image.grayscale_to_rgb
+    case("grayscale_to_rgb", one, ["@image_gray"])
+    case("grayscale_to_rgb", one, ["@image_bytes"])
+
+
 decoding()
 truncation()
 resizing()
+geometry()
+colours()
 arrays["cases"] = np.frombuffer(json.dumps(cases).encode(), np.uint8)
 arrays["cuts"] = np.frombuffer(json.dumps(cuts).encode(), np.uint8)
 path = Path(__file__).with_name("image_golden.npz")
