@@ -140,6 +140,8 @@ __all__ = [
     *_functions.__all__,
 ]
 
+_MODULES = ("image",)
+
 # In tracebacks and reprs, things are called as users call them.
 for _name in __all__:
     if getattr(globals()[_name], "__module__", "").startswith("penstock._"):
@@ -147,7 +149,7 @@ for _name in __all__:
 del _name
 
 # Parts of the package that are found by their names.
-_MODULES = ("io", "lookup", "strings", "text")
+_MODULES = ("image", "io", "lookup", "strings", "text")
 _FORMATS = (
     "CsvDataset",
     "ImageFolderDataset",
@@ -157,6 +159,7 @@ _FORMATS = (
 )
 
 if TYPE_CHECKING:
+    from penstock import image as image
     from penstock import io as io
     from penstock import lookup as lookup
     from penstock import strings as strings
@@ -175,4 +178,6 @@ def __getattr__(name: str) -> Any:
         from penstock._version import version
 
         return version()
+    if name in _MODULES:  # imported when first used
+        return import_module(f"penstock.{name}")
     raise AttributeError(f"module 'penstock' has no attribute {name!r}")

@@ -23,7 +23,10 @@ std::vector<Function> MakeAll() {
                      StringMeasureFunctions, StringNumberFunctions,
                      StringRegexFunctions,   StringSplitFunctions,
                      BpeFunctions,           SentencePieceFunctions,
-                     WordPieceFunctions}) {
+                     WordPieceFunctions,     ImageColorFunctions,
+                     ImageDecodeFunctions,   ImageEncodeFunctions,
+                     ImageGeometryFunctions, ImageRandomFunctions,
+                     ImageSizeFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

@@ -48,6 +48,9 @@ struct Arg {
   const Column* column;
   bool is_uniform = false;
   bool is_weak = false;
+  // No later step needs it: a buffer that has no other holder may be the
+  // result's.
+  bool is_last_use = false;
 };
 
 // What a call makes of its attributes and constants once, before any row: a

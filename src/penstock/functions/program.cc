@@ -326,8 +326,10 @@ absl::StatusOr<std::vector<Column>> Program::Run(
     const auto& call = std::get<CallStep>(steps_[i]);
     args.clear();
     for (uint32_t arg : call.args) {
-      args.push_back(
-          {values[arg], values_[arg].is_uniform, values_[arg].is_weak});
+      const bool is_last_use = std::find(value.frees.begin(), value.frees.end(),
+                                         arg) != value.frees.end();
+      args.push_back({values[arg], values_[arg].is_uniform,
+                      values_[arg].is_weak, is_last_use});
     }
     EvalContext own = context;
     own.errors = &found;

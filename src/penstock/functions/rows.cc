@@ -9,6 +9,12 @@
 
 namespace penstock::functions {
 
+bool MayOverwrite(const Arg& arg, int64_t rows) {
+  return arg.is_last_use && !arg.is_uniform && arg.column->is_dense() &&
+         arg.column->rows() == rows && arg.column->pins().empty() &&
+         arg.column->values().owner().use_count() == 1;
+}
+
 void AddPins(Pins& pins, const Pins& more) {
   for (const Owner& owner : more) {
     if (std::find(pins.begin(), pins.end(), owner) == pins.end()) {

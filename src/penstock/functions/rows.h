@@ -35,6 +35,9 @@ inline int64_t RowIndex(const Arg& arg, int64_t row) {
 // Whether every row of the argument is known to have one shape.
 inline bool HasOneShape(const Arg& arg) { return arg.column->is_dense(); }
 
+// Whether the argument's values may be overwritten: nobody else will see them.
+bool MayOverwrite(const Arg& arg, int64_t rows);
+
 // Adds what `more` keeps alive to `pins`, each once.
 void AddPins(Pins& pins, const Pins& more);
 // What string items copied out of `args` need; nothing for other dtypes.
