@@ -140,7 +140,6 @@ __all__ = [
     *_functions.__all__,
 ]
 
-_MODULES = ("image",)
 
 # In tracebacks and reprs, things are called as users call them.
 for _name in __all__:
@@ -178,6 +177,4 @@ def __getattr__(name: str) -> Any:
         from penstock._version import version
 
         return version()
-    if name in _MODULES:  # imported when first used
-        return import_module(f"penstock.{name}")
     raise AttributeError(f"module 'penstock' has no attribute {name!r}")

@@ -24,12 +24,16 @@ from penstock._features import (
 from penstock._io_functions import decode_base64, decode_raw, encode_base64
 from penstock._location import refused
 from penstock._spec import TensorSpec
+from penstock._writers import JsonLinesWriter, TarWriter, TFRecordWriter
 
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "JsonLinesWriter",
     "RaggedFeature",
     "SparseFeature",
+    "TFRecordWriter",
+    "TarWriter",
     "VarLenFeature",
     "decode_base64",
     "decode_csv",

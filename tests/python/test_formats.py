@@ -158,3 +158,47 @@ def test_image_folders(tmp_path):
         ps.ImageFolderDataset(tmp_path, shuffle=True)
     with pytest.raises(ps.InvalidArgumentError, match="found none"):
         ps.ImageFolderDataset(tmp_path, extensions=[".gif"])
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_writers(tmp_path, compression):
+    records = [bytes([i % 256]) * (i % 300) for i in range(3000)]
+    file = tmp_path / "a"
+    with ps.io.TFRecordWriter(file, compression) as writer:
+        for record in records:
+            writer.write(record)
+    assert list(ps.TFRecordDataset(file, compression)) == records
+    with ps.io.JsonLinesWriter(file, compression) as writer:
+        for i in range(5):
+            writer.write({"x": np.int64(i), "y": [b"a", "\u20ac"]})
+    schema = {"x": ps.int64, "y": ps.TensorSpec([2], ps.string)}
+    found = list(ps.JsonLinesDataset(file, schema, compression))
+    assert [int(f["x"]) for f in found] == list(range(5))
+    assert list(found[0]["y"]) == [b"a", "\u20ac".encode()]
+    with ps.io.TarWriter(file, compression) as writer:
+        for i in range(5):
+            writer.write({"__key__": f"d/{i}", "bin": bytes([i]) * i})
+    found = list(ps.TarDataset(file, ["bin"], compression))
+    assert [f["bin"] for f in found] == [bytes([i]) * i for i in range(5)]
+    assert found[3]["__key__"] == b"d/3"
+
+
+def test_writers_refuse(tmp_path):
+    with pytest.raises(ps.InvalidArgumentError, match="compression_type"):
+        ps.io.TFRecordWriter(tmp_path / "a", "LZ4")
+    with (
+        ps.io.TFRecordWriter(tmp_path / "a") as writer,
+        pytest.raises(ps.InvalidTypeError, match="must be bytes"),
+    ):
+        writer.write("text")
+    for key in ("../a", "a.b", "", None, "/a"):
+        with (
+            ps.io.TarWriter(tmp_path / "b") as writer,
+            pytest.raises(ps.InvalidArgumentError, match="__key__"),
+        ):
+            writer.write({"__key__": key, "x": b""})
+    with (
+        ps.io.JsonLinesWriter(tmp_path / "c") as writer,
+        pytest.raises(ps.InvalidTypeError, match="cannot have a set"),
+    ):
+        writer.write({"x": {1}})

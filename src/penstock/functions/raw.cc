@@ -1,4 +1,6 @@
-// Bytes as numbers, and bytes as text.
+// Bytes as numbers, as text, and as records of files.
+#include <isa-l/crc.h>
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -136,7 +138,7 @@ absl::StatusOr<Column> EvalDecodeRaw(absl::Span<const Arg> args,
 
 absl::StatusOr<TensorSpec> InferSame(absl::Span<const ArgSpec> args,
                                      const Attrs&) {
-  PENSTOCK_RETURN_IF_ERROR(CheckStrings("base64", args[0]));
+  PENSTOCK_RETURN_IF_ERROR(CheckStrings("this function", args[0]));
   return args[0].spec;
 }
 
@@ -215,10 +217,50 @@ absl::StatusOr<Column> EvalDecodeBase64(absl::Span<const Arg> args,
       });
 }
 
+// ---- TFRecord
+
+// TFRecord's checksum of `bytes`, in its order of bytes.
+std::string MaskedCrc(std::string_view bytes) {
+  auto* data = const_cast<unsigned char*>(
+      reinterpret_cast<const unsigned char*>(bytes.data()));
+  uint32_t crc = ~uint32_t{0};
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t part = std::min<size_t>(bytes.size() - at, size_t{1} << 30);
+    crc = crc32_iscsi(data + at, static_cast<int>(part), crc);
+    at += part;
+  }
+  crc = ~crc;
+  crc = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+  return std::string(reinterpret_cast<const char*>(&crc), sizeof(crc));
+}
+
+absl::StatusOr<Column> EvalFrameRecord(absl::Span<const Arg> args, const Attrs&,
+                                       const TensorSpec&,
+                                       EvalContext& context) {
+  return ChangeStrings(
+      args, context, [](std::string_view view, std::string& text) {
+        const uint64_t size = view.size();
+        const std::string_view length(reinterpret_cast<const char*>(&size), 8);
+        text.reserve(view.size() + 16);
+        text += length;
+        text += MaskedCrc(length);
+        text += view;
+        text += MaskedCrc(view);
+        return absl::OkStatus();
+      });
+}
+
 }  // namespace
 
 std::vector<Function> RawFunctions() {
   return {
+      {.name = "io.frame_record",
+       .params = {{"x", ParamKind::kTensor, "", "Strings."}},
+       .doc = "Strings as records of a TFRecord file.",
+       .example = "",
+       .infer = InferSame,
+       .eval = EvalFrameRecord,
+       .is_internal = true},
       {.name = "io.decode_raw",
        .params = {{"input_bytes", ParamKind::kTensor, "",
                    "Strings, all of one length in an element."},
