@@ -52,6 +52,9 @@ def make_pipelines(folder):
     text = folder / "lines.txt"
     text.write_text("".join(f"line {i}\n" for i in range(11)))
 
+    if not (folder / "saved").exists():
+        ps.Dataset.range(9).save(folder / "saved")
+
     def count(n):
         yield from range(n)
 
@@ -128,6 +131,7 @@ def make_pipelines(folder):
         .map(lambda n: ps.arange(n))
         .pack(4, split=True),
         "file_cache": ps.Dataset.range(6).cache(folder / "cached"),
+        "load": ps.Dataset.load(folder / "saved").batch(2),
         "unique": ps.Dataset.range(9).map(lambda x: x % 5).unique(),
         "assert_cardinality": ps.Dataset.range(4).assert_cardinality(4),
         "resample": ps.Dataset.range(12).rejection_resample(

@@ -169,6 +169,20 @@ def test_window_size_func():
     assert ints(it) == [1]
 
 
+def test_an_error_of_the_key_names_its_function():
+    def my_key(x):
+        return ps.take(np.array([0, 0]), x)
+
+    ds = ps.Dataset.range(3).group_by_window(
+        my_key, lambda key, group: group.batch(2), window_size=2
+    )
+    it = iter(ds)
+    assert next(it).tolist() == [0, 1]
+    with pytest.raises(ps.InvalidArgumentError, match="in key_func my_key"):
+        next(it)
+    assert list(it) == []
+
+
 def test_group_by_window_refuses():
     ds = ps.Dataset.range(4)
     with pytest.raises(ps.InvalidArgumentError, match="window_size"):

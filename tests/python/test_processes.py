@@ -52,6 +52,7 @@ def run_script(text, *, check=True, **options):
         "map", "shuffle", "interleave", "batch", "text", "dict", "large",
         "window", "group_by_window", "bucket", "sample", "choose", "unique",
         "resample", "ragged_twice", "pack", "pack_split", "file_cache",
+        "load",
     ],
 )  # fmt: skip
 def test_killed_at_every_step(pipelines, name):

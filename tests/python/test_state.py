@@ -19,7 +19,7 @@ NAMES = [
     "random", "large", "empty", "window", "group_by_window", "bucket",
     "sample", "choose", "unique", "assert_cardinality", "resample",
     "ragged_batch", "ragged_twice", "sparse_batch", "pack", "pack_split",
-    "file_cache",
+    "file_cache", "load",
 ]  # fmt: skip
 
 

@@ -12,10 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 ElementSpec Leaf(DType dtype, PartialShape::Dims dims) {
-  TensorSpec spec;
-  spec.dtype = dtype;
-  spec.shape = PartialShape(std::move(dims));
-  return ElementSpec::Tensor(spec);
+  return ElementSpec::Tensor({dtype, PartialShape(std::move(dims))});
 }
 
 ElementSpec Ragged(ElementSpec values) {

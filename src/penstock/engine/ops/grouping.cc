@@ -28,6 +28,7 @@ constexpr size_t kMaxMarks = 64;
 
 struct GroupingConfig {
   std::shared_ptr<const Evaluator> key;  // element -> integer
+  std::string key_name;                  // in messages
   // The group that an element with this key belongs to.
   std::function<int64_t(int64_t key)> group_of;
   // How many elements a group of this key has.
@@ -190,7 +191,7 @@ class GroupingStream final : public Stream {
     for (; row < end && out_.rows() < max_rows; ++row, ++read_) {
       if (has_errors) {
         if (const absl::Status* error = ErrorAt(keys_, row)) {
-          Fail(*error, row);
+          Fail(Named(*error, row), row);
           continue;
         }
       }
@@ -235,6 +236,14 @@ class GroupingStream final : public Stream {
     for (auto& [key, group] : groups_) Keep(group);
     input_.Consume(consumed_);
     return info_.Located(reservation_.Resize(bytes_));
+  }
+
+  // An error of the key, with the function that it comes from: the node has
+  // several. The input's own as it is.
+  absl::Status Named(const absl::Status& error, int64_t row) const {
+    if (ErrorAt(input_.chunk(), row) != nullptr) return error;
+    return absl::Status(error.code(), absl::StrCat(error.message(), "\n  in ",
+                                                   config_->key_name));
   }
 
   void Fail(const absl::Status& status, int64_t row) {
@@ -390,6 +399,7 @@ OperatorOr MakeGroupByWindow(const plan::GroupByWindow& spec, OperatorPtr input,
   PENSTOCK_ASSIGN_OR_RETURN(
       config->key,
       Evaluator::Make(spec.key(), context.input_leaves[0], context));
+  config->key_name = absl::StrCat("key_func ", spec.key().name());
   PENSTOCK_ASSIGN_OR_RETURN(config->size, SizeOf(spec, context));
   config->group_of = [](int64_t key) { return key; };
   config->assemble = [](int64_t key,
@@ -416,6 +426,7 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
   PENSTOCK_ASSIGN_OR_RETURN(
       config->key,
       Evaluator::Make(spec.length(), context.input_leaves[0], context));
+  config->key_name = absl::StrCat("element_length_func ", spec.length().name());
   const std::vector<int64_t> boundaries(spec.boundaries().begin(),
                                         spec.boundaries().end());
   const std::vector<int64_t> sizes(spec.batch_sizes().begin(),
