@@ -14,7 +14,8 @@ std::vector<Function> MakeAll() {
         SelectFunctions, ShapeFunctions, JoinFunctions, IndexFunctions,
         GatherFunctions, MakeFunctions, ReduceFunctions, RandomFunctions,
         ImageColorFunctions, ImageDecodeFunctions, ImageEncodeFunctions,
-        ImageGeometryFunctions, ImageRandomFunctions, ImageSizeFunctions}) {
+        ImageGeometryFunctions, ImageRandomFunctions, ImageRangeFunctions,
+        ImageSizeFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {
