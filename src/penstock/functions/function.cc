@@ -26,7 +26,7 @@ std::vector<Function> MakeAll() {
                      WordPieceFunctions,     ImageColorFunctions,
                      ImageDecodeFunctions,   ImageEncodeFunctions,
                      ImageGeometryFunctions, ImageRandomFunctions,
-                     ImageSizeFunctions}) {
+                     ImageRangeFunctions,    ImageSizeFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

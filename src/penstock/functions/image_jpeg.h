@@ -4,14 +4,17 @@
 
 #include <csetjmp>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "jpeglib.h"
+
+// clang-format off
+#include <cstdio>     // which the next one needs
+#include <jpeglib.h>
+// clang-format on
 
 namespace penstock::functions {
 
