@@ -142,7 +142,7 @@ WRONG = {
     "text_compression": (
         lambda: ps.TextLineDataset("x", compression_type="BZIP2"),
         VALUE,
-        '"GZIP" or "ZLIB"; got \'BZIP2\'',
+        '"GZIP", "ZLIB" or "ZSTD"; got \'BZIP2\'',
     ),
     "text_compression_case": (
         lambda: ps.TFRecordDataset("x", compression_type="gzip"),

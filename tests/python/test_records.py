@@ -145,3 +145,92 @@ def test_sequences_as_tensorflow(name):
         batches.map(lambda r: ps.io.parse_sequence_example(r, context, lists))
     )
     check_parts(batch, case["batch"])
+
+
+def field(number, body):
+    return bytes([number << 3 | 2, len(body)]) + body
+
+
+def ints_example(**features):
+    """An Example of small integers."""
+    entries = b""
+    for key, values in features.items():
+        body = field(1, key.encode()) + field(
+            2, field(3, field(1, bytes(values)))
+        )
+        entries += field(1, body)
+    return field(1, entries)
+
+
+def test_partitions():
+    record = ints_example(
+        v=[3, 1, 4, 1, 5, 9], s1=[0, 2, 3, 3, 6], s2=[0, 2, 3, 4]
+    )
+    splits = ps.io.RaggedFeature.RowSplits
+    pairs = ps.io.RaggedFeature.UniformRowLength(2)
+
+    def ragged(*partitions):
+        return ps.io.RaggedFeature(ps.int64, "v", partitions)
+
+    found = ps.io.parse_single_example(
+        record,
+        {
+            "f1": ragged(),
+            "f2": ragged(splits("s1")),
+            "f3": ragged(splits("s2"), splits("s1")),
+            "f4": ragged(pairs),
+            "s1": ps.io.FixedLenFeature([5], ps.int64),
+        },
+    )
+    assert found["f1"].tolist() == [3, 1, 4, 1, 5, 9]
+    assert found["f2"].values.tolist() == [3, 1, 4, 1, 5, 9]
+    assert found["f2"].row_splits.tolist() == [0, 2, 3, 3, 6]
+    assert found["f2"].row_splits.dtype == np.int32
+    assert found["f3"].row_splits.tolist() == [0, 2, 3, 4]
+    assert found["f3"].values.row_splits.tolist() == [0, 2, 3, 3, 6]
+    assert found["f4"].tolist() == [[3, 1], [4, 1], [5, 9]]
+    assert found["s1"].tolist() == [0, 2, 3, 3, 6]
+    with pytest.raises(ps.InvalidArgumentError, match="partitions"):
+        ps.io.parse_example([record], {"f": ragged(splits("s1"))})
+
+
+def test_composites_keep_their_classes(tmp_path):
+    import pickle
+
+    record = ints_example(a=[1, 2])
+    features = {"a": ps.io.VarLenFeature(ps.int64)}
+    ds = ps.Dataset.from_tensor_slices([record]).map(
+        lambda r: ps.io.parse_single_example(r, features)
+    )
+    assert type(ds.element_spec["a"]) is ps.Sparse
+    again = pickle.loads(pickle.dumps(ds)).map(
+        lambda x: (x["a"], x["a"].values)
+    )
+    ((sparse, values),) = list(again)
+    assert type(sparse) is ps.Sparse
+    assert values.tolist() == [1, 2]
+    assert sparse.dense_shape.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ({}, "at least one feature"),
+        ({"a": ps.int64}, "must be a FixedLenFeature, VarLenFeature"),
+        ({"a": ps.io.FixedLenFeature([], ps.int32)}, "Cast the result"),
+        (
+            {"a": ps.io.FixedLenFeature([None], ps.int64)},
+            "sizes that are known",
+        ),
+        ({"a": ps.io.FixedLenFeature([2], ps.int64, [1])}, "of shape \\(2,\\)"),
+        ({"a": ps.io.FixedLenSequenceFeature([], ps.int64)}, "allow_missing"),
+        ({1: ps.io.VarLenFeature(ps.int64)}, "names of features"),
+    ],
+)
+def test_wrong_features(features, message):
+    with pytest.raises(
+        (ps.InvalidArgumentError, ps.InvalidTypeError), match=message
+    ):
+        ps.io.parse_single_example(b"", features)
+    with pytest.raises(ps.InvalidArgumentError, match="takes a vector"):
+        ps.io.parse_example(b"", {"a": ps.io.VarLenFeature(ps.int64)})

@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
            n.mutable_read_files()->set_compression(
                static_cast<plan::ReadFiles::Compression>(9));
          },
-         "compression must be NONE, GZIP or ZLIB; got number 9"},
+         "compression must be NONE, GZIP, ZLIB or ZSTD; got number 9"},
         {"RecordBytes",
          {},
          [](Node& n) {
