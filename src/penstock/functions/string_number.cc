@@ -169,10 +169,6 @@ class NumberWriter final {
 
  private:
   template <typename T>
-  struct Computed {
-    using Type = T;
-  };
-  template <typename T>
   using ComputeType =
       std::conditional_t<std::same_as<T, Half> || std::same_as<T, Bfloat16>,
                          float, T>;

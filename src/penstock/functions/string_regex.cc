@@ -37,7 +37,7 @@ absl::StatusOr<PreparedPtr> Prepare(absl::Span<const ArgSpec>,
   return pattern;
 }
 
-const RE2& Prepare(const EvalContext& context) {
+const RE2& Compiled(const EvalContext& context) {
   return static_cast<const Pattern*>(context.prepared)->re;
 }
 
@@ -50,7 +50,7 @@ absl::StatusOr<TensorSpec> InferMatch(absl::Span<const ArgSpec> args,
 
 absl::StatusOr<Column> EvalMatch(absl::Span<const Arg> args, const Attrs&,
                                  const TensorSpec&, EvalContext& context) {
-  const RE2& re = Prepare(context);
+  const RE2& re = Compiled(context);
   return MapItems<StringRef, bool>(
       args[0], ResultRows(args, context), {}, [&](int64_t, StringRef item) {
         return RE2::FullMatch(Piece(item.view()), re);
@@ -76,7 +76,7 @@ absl::StatusOr<TensorSpec> InferReplace(absl::Span<const ArgSpec> args,
 absl::StatusOr<Column> EvalReplace(absl::Span<const Arg> args,
                                    const Attrs& attrs, const TensorSpec&,
                                    EvalContext& context) {
-  const RE2& re = Prepare(context);
+  const RE2& re = Compiled(context);
   PENSTOCK_ASSIGN_OR_RETURN(const std::string_view rewrite,
                             TextAttr(attrs, "rewrite"));
   PENSTOCK_ASSIGN_OR_RETURN(const bool is_global,
@@ -116,7 +116,7 @@ absl::StatusOr<TensorSpec> InferExtract(absl::Span<const ArgSpec> args,
 absl::StatusOr<Column> EvalExtract(absl::Span<const Arg> args,
                                    const Attrs& attrs, const TensorSpec&,
                                    EvalContext& context) {
-  const RE2& re = Prepare(context);
+  const RE2& re = Compiled(context);
   PENSTOCK_ASSIGN_OR_RETURN(const int64_t group, IntAttr(attrs, "group", 0));
   std::vector<re2::StringPiece> groups(group + 1);
   return MapItems<StringRef, StringRef>(

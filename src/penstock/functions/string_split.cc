@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
@@ -158,17 +157,14 @@ struct Characters {
   }
 };
 
-constexpr PartialShape (*kVector)() = [] {
-  return PartialShape(PartialShape::Dims{std::nullopt});
-};
-
 template <typename Op>
 absl::StatusOr<TensorSpec> InferSplit(absl::Span<const ArgSpec> args,
                                       const Attrs& attrs) {
   PENSTOCK_RETURN_IF_ERROR(CheckStrings("a split", args[0]));
   PENSTOCK_RETURN_IF_ERROR(CheckRank("a split", args[0], 0));
   PENSTOCK_RETURN_IF_ERROR(Op::Make(attrs).status());
-  return TensorSpec{DType::kString, kVector()};
+  return TensorSpec{DType::kString,
+                    PartialShape(PartialShape::Dims{std::nullopt})};
 }
 
 template <typename Op>
