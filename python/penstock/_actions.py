@@ -179,7 +179,7 @@ class Actions(Pipeline):
         Example:
             >>> ps.Dataset.range(3).options()
             Options(deterministic=None, run_ahead=None, memory_budget=None,
-                    max_element_bytes=None, name=None)
+                    max_element_bytes=None, name=None, python=None)
         """
         return Options().merge(self._options)
 
