@@ -1,6 +1,8 @@
 #include "penstock/engine/ops/file_cache.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +23,9 @@ constexpr int64_t kRecordBytes = 1 << 18;
 // Records are written together, and wait while that is under way.
 constexpr int64_t kWriteBytes = 1 << 20;
 constexpr int64_t kMaxWaitingBytes = 8 << 20;
+// How long a lock is waited for, on an I/O thread.
+constexpr int kLockTries = 50;
+constexpr auto kLockPause = std::chrono::milliseconds(20);
 // Chunks that are made again before others get their turn.
 constexpr int kMaxRefilledChunks = 64;
 
@@ -51,8 +56,7 @@ class CacheFile final {
   absl::StatusOr<bool> Open() {
     PENSTOCK_ASSIGN_OR_RETURN(const bool is_there, files_->Exists(Final()));
     if (is_there) return false;
-    absl::StatusOr<std::unique_ptr<io::FileLock>> lock =
-        files_->Lock(filename_ + ".lock");
+    absl::StatusOr<std::unique_ptr<io::FileLock>> lock = Lock();
     if (absl::IsAlreadyExists(lock.status())) {
       return absl::AlreadyExistsError(absl::StrCat(
           "a cache file must have one writer at a time; another iterator is "
@@ -91,6 +95,17 @@ class CacheFile final {
   }
 
  private:
+  // An iterator that its user has let go of may take a moment to end.
+  absl::StatusOr<std::unique_ptr<io::FileLock>> Lock() const {
+    for (int tries = 1;; ++tries) {
+      absl::StatusOr<std::unique_ptr<io::FileLock>> lock =
+          files_->Lock(filename_ + ".lock");
+      if (!absl::IsAlreadyExists(lock.status()) || tries == kLockTries) {
+        return lock;
+      }
+      std::this_thread::sleep_for(kLockPause);
+    }
+  }
   std::string Final() const { return filename_ + ".penstock"; }
   std::string Temporary() const { return filename_ + ".partial"; }
 
