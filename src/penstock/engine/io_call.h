@@ -22,8 +22,7 @@ class IoCall final {
   std::optional<Result> Poll(io::IoPool& pool, const Waker& waker,
                              std::function<Result()> call) {
     if (shared_ == nullptr) {
-      shared_ = std::make_shared<Shared>();
-      shared_->waker = waker;
+      shared_ = std::make_shared<Shared>(waker);
       pool.Submit([shared = shared_, call = std::move(call)] {
         std::optional<Result> result(call());
         Waker waker;
@@ -51,6 +50,8 @@ class IoCall final {
 
  private:
   struct Shared {
+    explicit Shared(const Waker& first) : waker(first) {}
+
     Mutex mutex;
     std::optional<Result> result ABSL_GUARDED_BY(mutex);
     Waker waker ABSL_GUARDED_BY(mutex);
