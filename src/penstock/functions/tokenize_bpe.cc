@@ -12,12 +12,11 @@
 #include "penstock/functions/promote.h"
 #include "penstock/functions/string_items.h"
 #include "penstock/functions/string_utf8.h"
+#include "penstock/functions/tokenize_encode.h"
 #include "penstock/functions/tokenize_words.h"
 
 namespace penstock::functions {
 namespace {
-
-using Numbers = GrowingItems<int32_t>;
 
 // ---- Words: what no merge goes across. GPT-2 finds them by
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -263,27 +262,6 @@ absl::StatusOr<PreparedPtr> Prepare(absl::Span<const ArgSpec> args,
   return merges;
 }
 
-auto Encoder(const EvalContext& context) {
-  const auto* merges = static_cast<const Merges*>(context.prepared);
-  return [merges](int64_t, StringRef text, Numbers& to) {
-    merges->Encode(text.view(), to);
-  };
-}
-
-absl::StatusOr<Column> Eval(absl::Span<const Arg> args, const Attrs&,
-                            const TensorSpec&, EvalContext& context) {
-  return SplitScalars<int32_t>(args[0], ResultRows(args, context), {}, context,
-                               Encoder(context));
-}
-
-absl::StatusOr<std::vector<Column>> EvalRagged(absl::Span<const Arg> args,
-                                               const Attrs&,
-                                               absl::Span<const TensorSpec>,
-                                               EvalContext& context) {
-  return SplitVectors<int32_t>(args[0], ResultRows(args, context), {}, context,
-                               Encoder(context));
-}
-
 }  // namespace
 
 std::vector<Function> BpeFunctions() {
@@ -296,7 +274,7 @@ std::vector<Function> BpeFunctions() {
            .doc = "The numbers of a text's pieces.",
            .example = "",
            .infer = Infer,
-           .eval = Eval,
+           .eval = EncodeTexts<Merges>,
            .prepare = Prepare,
            .is_internal = true},
           {.name = "text.bpe_ragged",
@@ -306,7 +284,7 @@ std::vector<Function> BpeFunctions() {
            .infer = nullptr,
            .eval = nullptr,
            .infer_parts = InferRagged,
-           .eval_parts = EvalRagged,
+           .eval_parts = EncodeVectors<Merges>,
            .prepare = Prepare,
            .is_internal = true}};
 }

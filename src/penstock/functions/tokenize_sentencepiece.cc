@@ -13,13 +13,12 @@
 #include "penstock/functions/promote.h"
 #include "penstock/functions/string_items.h"
 #include "penstock/functions/string_utf8.h"
+#include "penstock/functions/tokenize_encode.h"
 #include "penstock/functions/tokenize_normalize.h"
 #include "penstock/functions/tokenize_trie.h"
 
 namespace penstock::functions {
 namespace {
-
-using Numbers = GrowingItems<int32_t>;
 
 // As the model's file numbers them.
 enum PieceType {
@@ -366,27 +365,6 @@ absl::StatusOr<PreparedPtr> Prepare(absl::Span<const ArgSpec> args,
   return model;
 }
 
-auto Encoder(const EvalContext& context) {
-  const auto* model = static_cast<const Model*>(context.prepared);
-  return [model](int64_t, StringRef text, Numbers& to) {
-    model->Encode(text.view(), to);
-  };
-}
-
-absl::StatusOr<Column> Eval(absl::Span<const Arg> args, const Attrs&,
-                            const TensorSpec&, EvalContext& context) {
-  return SplitScalars<int32_t>(args[0], ResultRows(args, context), {}, context,
-                               Encoder(context));
-}
-
-absl::StatusOr<std::vector<Column>> EvalRagged(absl::Span<const Arg> args,
-                                               const Attrs&,
-                                               absl::Span<const TensorSpec>,
-                                               EvalContext& context) {
-  return SplitVectors<int32_t>(args[0], ResultRows(args, context), {}, context,
-                               Encoder(context));
-}
-
 }  // namespace
 
 std::vector<Function> SentencePieceFunctions() {
@@ -408,7 +386,7 @@ std::vector<Function> SentencePieceFunctions() {
            .doc = "The numbers of a text's pieces.",
            .example = "",
            .infer = Infer,
-           .eval = Eval,
+           .eval = EncodeTexts<Model>,
            .prepare = Prepare,
            .is_internal = true},
           {.name = "text.sentencepiece_ragged",
@@ -418,7 +396,7 @@ std::vector<Function> SentencePieceFunctions() {
            .infer = nullptr,
            .eval = nullptr,
            .infer_parts = InferRagged,
-           .eval_parts = EvalRagged,
+           .eval_parts = EncodeVectors<Model>,
            .prepare = Prepare,
            .is_internal = true}};
 }

@@ -13,12 +13,11 @@
 #include "penstock/functions/promote.h"
 #include "penstock/functions/string_items.h"
 #include "penstock/functions/string_utf8.h"
+#include "penstock/functions/tokenize_encode.h"
 #include "penstock/functions/tokenize_words.h"
 
 namespace penstock::functions {
 namespace {
-
-using Numbers = GrowingItems<int32_t>;
 
 // ---- Characters.
 
@@ -260,27 +259,6 @@ absl::StatusOr<PreparedPtr> Prepare(absl::Span<const ArgSpec> args,
   return pieces;
 }
 
-auto Encoder(const EvalContext& context) {
-  const auto* pieces = static_cast<const Pieces*>(context.prepared);
-  return [pieces](int64_t, StringRef text, Numbers& to) {
-    pieces->Encode(text.view(), to);
-  };
-}
-
-absl::StatusOr<Column> Eval(absl::Span<const Arg> args, const Attrs&,
-                            const TensorSpec&, EvalContext& context) {
-  return SplitScalars<int32_t>(args[0], ResultRows(args, context), {}, context,
-                               Encoder(context));
-}
-
-absl::StatusOr<std::vector<Column>> EvalRagged(absl::Span<const Arg> args,
-                                               const Attrs&,
-                                               absl::Span<const TensorSpec>,
-                                               EvalContext& context) {
-  return SplitVectors<int32_t>(args[0], ResultRows(args, context), {}, context,
-                               Encoder(context));
-}
-
 }  // namespace
 
 std::vector<Function> WordPieceFunctions() {
@@ -299,7 +277,7 @@ std::vector<Function> WordPieceFunctions() {
            .doc = "The numbers of a text's pieces.",
            .example = "",
            .infer = Infer,
-           .eval = Eval,
+           .eval = EncodeTexts<Pieces>,
            .prepare = Prepare,
            .is_internal = true},
           {.name = "text.wordpiece_ragged",
@@ -309,7 +287,7 @@ std::vector<Function> WordPieceFunctions() {
            .infer = nullptr,
            .eval = nullptr,
            .infer_parts = InferRagged,
-           .eval_parts = EvalRagged,
+           .eval_parts = EncodeVectors<Pieces>,
            .prepare = Prepare,
            .is_internal = true}};
 }

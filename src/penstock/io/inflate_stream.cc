@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "penstock/base/status.h"
+#include "penstock/io/decoding_stream.h"
 
 namespace penstock::io {
 namespace {
@@ -37,41 +37,17 @@ const char* Reason(int code) {
   }
 }
 
-class InflateStream final : public ByteStream {
+class InflateStream final : public DecodingStream {
  public:
   InflateStream(std::unique_ptr<ByteStream> compressed, Compression compression,
                 std::string path, int64_t skip_bytes,
                 std::shared_ptr<BlockPool> block_pool)
-      : compression_(compression),
-        path_(std::move(path)),
-        start_offset_(skip_bytes),
-        block_pool_(std::move(block_pool)),
-        compressed_(std::move(compressed)),
-        num_to_skip_(skip_bytes) {
+      : DecodingStream(std::move(compressed), std::move(path), skip_bytes,
+                       std::move(block_pool)),
+        compression_(compression) {
     isal_inflate_init(&state_);
     StartMember();
   }
-
-  absl::StatusOr<std::optional<Block>> Next(
-      std::function<void()> wake) override {
-    for (;;) {
-      PENSTOCK_ASSIGN_OR_RETURN(std::optional<Block> block, Decode(wake));
-      if (!block.has_value()) return block;
-      if (block->bytes.empty()) {
-        if (num_to_skip_ == 0) return block;
-        return absl::OutOfRangeError(absl::StrCat(
-            "expected at least ", start_offset_, " decoded bytes; found ",
-            start_offset_ - num_to_skip_, ": ", path_));
-      }
-      const auto skipped = static_cast<size_t>(std::min<int64_t>(
-          num_to_skip_, static_cast<int64_t>(block->bytes.size())));
-      num_to_skip_ -= static_cast<int64_t>(skipped);
-      block->bytes.remove_prefix(skipped);
-      if (!block->bytes.empty()) return block;
-    }
-  }
-
-  std::optional<int64_t> decoded_size() const override { return std::nullopt; }
 
  private:
   void StartMember() {
@@ -81,45 +57,7 @@ class InflateStream final : public ByteStream {
     is_between_members_ = true;
   }
 
-  // Up to one block of decoded bytes; empty at the end.
-  absl::StatusOr<std::optional<Block>> Decode(
-      const std::function<void()>& wake) {
-    if (!error_.ok()) return error_;
-    std::shared_ptr<char> memory;
-    size_t size = 0;
-    while (size < block_pool_->block_bytes()) {
-      if (input_.bytes.empty() && !is_output_pending_) {
-        // With bytes to return there is nobody to wake: the next call asks.
-        absl::StatusOr<std::optional<Block>> input =
-            compressed_->Next(size == 0 ? wake : std::function<void()>());
-        if (!input.ok()) {
-          error_ = input.status();
-          break;
-        }
-        if (!input->has_value()) {
-          if (size == 0) return std::nullopt;
-          break;
-        }
-        input_ = **std::move(input);
-        num_taken_ = 0;
-        if (input_.bytes.empty()) {
-          if (!is_between_members_) error_ = Truncated();
-          break;
-        }
-      }
-      if (memory == nullptr) {
-        memory = block_pool_->Allocate(block_pool_->block_bytes());
-      }
-      size += Inflate(memory.get() + size, block_pool_->block_bytes() - size);
-      if (!error_.ok()) break;
-    }
-    if (size == 0 && !error_.ok()) return error_;
-    const char* bytes = memory.get();
-    return Block{.owner = std::move(memory), .bytes = {bytes, size}};
-  }
-
-  // Runs the decoder over what input there is; returns the bytes written.
-  size_t Inflate(char* dst, size_t capacity) {
+  size_t Run(char* dst, size_t capacity) override {
     const auto before = static_cast<uint32_t>(
         std::min<size_t>(input_.bytes.size(), size_t{1} << 30));
     const auto room =
@@ -176,7 +114,8 @@ class InflateStream final : public ByteStream {
     num_taken_ = 0;
   }
 
-  absl::Status Truncated() const {
+  absl::Status AtEnd() const override {
+    if (is_between_members_) return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(
         "truncated ", Name(compression_), " data: the file ends at byte ",
         compressed_offset_, ", inside a compressed member: ", path_));
@@ -189,19 +128,8 @@ class InflateStream final : public ByteStream {
   }
 
   const Compression compression_;
-  const std::string path_;
-  const int64_t start_offset_;
-  const std::shared_ptr<BlockPool> block_pool_;
-
-  const std::unique_ptr<ByteStream> compressed_;
-  int64_t num_to_skip_;
-  Block input_;                    // what is left of the block being decoded
-  size_t num_taken_ = 0;           // bytes of that block before `input_`
-  int64_t compressed_offset_ = 0;  // of the first byte not yet taken in
   inflate_state state_;
   bool is_between_members_ = true;
-  bool is_output_pending_ = false;  // the decoder may hold more output
-  absl::Status error_;
 };
 
 }  // namespace
