@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _chunk, _dtypes, _errors, _spec
-from penstock._service import _convert, _describe, _Rows
+from penstock._user_rows import Rows, convert, describe
 
 # Kind, segment, function, call, offset and bytes of the input, segment, zero,
 # offset and room of the output.
@@ -179,7 +179,7 @@ class Function:
             if array.ndim == 1 and array.dtype == self._dtype:
                 column = _chunk.Column(self._specs[0].dtype, array)
                 return _chunk.Encoded([column], len(results))
-        rows = _Rows()
+        rows = Rows()
         for row, result in enumerate(results):
             if row in errors:
                 self._add_error(rows, errors[row])
@@ -202,14 +202,14 @@ class Function:
         if self._use == SPEC:
             cloudpickle = importlib.import_module("cloudpickle")
             result = cloudpickle.dumps(spec_of(result))
-        return _convert(self._outputs, result)
+        return convert(self._outputs, result)
 
     @staticmethod
-    def _add_error(rows: _Rows, error: BaseException | None) -> None:
+    def _add_error(rows: Rows, error: BaseException | None) -> None:
         if error is None:  # The engine knows it already.
             rows.add_error(2, "")
         else:
-            rows.add_error(_errors.code_of(error), _describe(error))
+            rows.add_error(_errors.code_of(error), describe(error))
 
 
 def spec_of(value: Any) -> Any:
@@ -284,7 +284,7 @@ class Worker:
         except BaseException as error:
             self._functions[number] = (
                 "the function cannot be loaded in a process of its own: "
-                + _describe(error)
+                + describe(error)
             )
         finally:
             os.close(fd)
@@ -304,7 +304,7 @@ class Worker:
         try:
             encoded, nanos = function.run(data, self._progress)
         except Exception as error:  # Of ours, not of the function.
-            return self._fail(call, _describe(error))
+            return self._fail(call, describe(error))
         self._progress[0] = 0
         if out is not None and encoded.size <= len(out):
             encoded.write(out[: encoded.size])

@@ -14,12 +14,11 @@ import socket
 import struct
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from penstock import _captures, _chunk, _dtypes, _errors, _spec
-from penstock._chunk import RowError
+from penstock import _captures, _chunk, _errors, _spec
+from penstock._user_rows import Rows, convert, describe, summary
 
 _MESSAGE = struct.Struct("<IIQ")
 _LOG = 1
@@ -132,7 +131,7 @@ class _Generator:
         capture = _captures.find_generator(self._id)
         source: Iterator[Any] | None = None
         while (wanted := self._wanted.get()) and not self._is_closed:
-            rows = _Rows()
+            rows = Rows()
             if capture is None:
                 message = f"generator {self._id} is not in this process"
                 rows.add_error(_errors.FailedPreconditionError.code, message)
@@ -160,7 +159,7 @@ class _Generator:
                 _log.exception("closing generator %s", self._id)
 
     def _open(
-        self, capture: _captures.GeneratorCapture, rows: _Rows
+        self, capture: _captures.GeneratorCapture, rows: Rows
     ) -> Iterator[Any] | None:
         try:
             arguments: list[Any] = []
@@ -170,12 +169,12 @@ class _Generator:
             source: Iterator[Any] = iter(capture.function(*arguments))
             return source
         except BaseException as error:
-            rows.add_error(_errors.code_of(error), _describe(error))
+            rows.add_error(_errors.code_of(error), describe(error))
             self._has_ended = True
             return None
 
     def _gather(
-        self, source: Iterator[Any], structure: Any, wanted: int, rows: _Rows
+        self, source: Iterator[Any], structure: Any, wanted: int, rows: Rows
     ) -> None:
         deadline = 0.0
         while rows.count < wanted and not self._is_closed:
@@ -186,99 +185,19 @@ class _Generator:
                 return
             except BaseException as error:
                 # All of them, or the trainer would wait for ever.
-                rows.add_error(_errors.code_of(error), _describe(error))
+                rows.add_error(_errors.code_of(error), describe(error))
                 self._has_ended = True
                 return
             try:
-                values = _convert(structure, value)
+                values = convert(structure, value)
                 if not rows.fits(values):
                     self._held = values
                     return
                 rows.add(values)
             except Exception as error:
-                rows.add_error(3, f"from_generator: {_summary(error)}")
+                rows.add_error(3, f"from_generator: {summary(error)}")
             now = time.monotonic()
             if not deadline:
                 deadline = now + _GATHER_SECONDS
             if now > deadline or rows.size > _GATHER_BYTES:
                 return
-
-
-class _Rows:
-    """Rows of a chunk being gathered; None in place of an error's values."""
-
-    def __init__(self) -> None:
-        self._rows: list[list[_chunk.Array] | None] = []
-        self._errors: list[RowError] = []
-        self.size = 0
-
-    @property
-    def count(self) -> int:
-        return len(self._rows)
-
-    def fits(self, values: list[_chunk.Array]) -> bool:
-        """Whether `values` have the ranks of the rows before them."""
-        first = next((row for row in self._rows if row is not None), None)
-        return first is None or all(
-            a.ndim == b.ndim for a, b in zip(first, values, strict=True)
-        )
-
-    def add(self, values: list[_chunk.Array]) -> None:
-        self._rows.append(values)
-        self.size += sum(value.nbytes for value in values)
-
-    def add_error(self, code: int, message: str) -> None:
-        self._errors.append(RowError(self.count, code, message))
-        self._rows.append(None)
-
-    def encode(self, specs: list[_spec.TensorSpec]) -> bytes:
-        return self.chunk(specs).to_bytes()
-
-    def chunk(self, specs: list[_spec.TensorSpec]) -> _chunk.Encoded:
-        columns = []
-        for i, spec in enumerate(specs):
-            values = [row[i] for row in self._rows if row is not None]
-            if self._errors:
-                # An error's row is filled with a neighbour's value where there
-                # is one: then it cannot make a dense column ragged.
-                filler = (
-                    values[0]
-                    if values
-                    else _chunk.placeholder(spec.dtype, spec.shape)
-                )
-                values = [
-                    filler if row is None else row[i] for row in self._rows
-                ]
-            columns.append(_chunk.gather(spec.dtype, values))
-        return _chunk.Encoded(columns, self.count, self._errors)
-
-
-def _convert(structure: Any, value: Any) -> list[_chunk.Array]:
-    specs = _spec.flatten(structure)
-    values = _spec.flatten_like(structure, value)
-    out = []
-    for spec, item in zip(specs, values, strict=True):
-        array = _dtypes.to_array(item, spec.dtype)
-        if not spec.accepts(array.shape):
-            raise ValueError(
-                f"expected an element of shape {spec.shape}; got {array.shape}"
-            )
-        out.append(array)
-    return out
-
-
-def _describe(error: BaseException) -> str:
-    """Type, message and traceback, without this package's own frames."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals is globals():
-        trace = trace.tb_next
-    summary = f"{type(error).__name__}: {_summary(error)}"
-    lines = traceback.format_exception(type(error), error, trace)
-    return f"{summary}\n{''.join(lines).rstrip()}"
-
-
-def _summary(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # Of a class of the user's.
-        return "(its message cannot be shown)"

@@ -14,6 +14,7 @@ Example:
 
 from __future__ import annotations
 
+import abc
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -30,7 +31,7 @@ __all__ = ["ByteLevelBPE", "SentencePiece", "WordPiece"]
 _Path = str | os.PathLike[str]
 
 
-class _Tokenizer:
+class _Tokenizer(abc.ABC):
     """Pieces by their numbers."""
 
     __slots__ = ("_pieces",)
@@ -38,6 +39,7 @@ class _Tokenizer:
     # Bytes by number, for decode.
     _pieces: lookup.Table
 
+    @abc.abstractmethod
     def encode(self, text: Any) -> Any:
         """The numbers of the pieces of `text`, as int32.
 
@@ -47,7 +49,6 @@ class _Tokenizer:
         Returns:
             A vector; of a vector of texts, a `ps.Ragged`.
         """
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self._pieces)
