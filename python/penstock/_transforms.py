@@ -64,8 +64,8 @@ class Transforms(Pipeline):
             map_func: Gets a tuple's components as arguments of their own, and
                 any other element as one. Returns tensors, or tuples, dicts,
                 named tuples or dataclasses of them.
-            num_parallel_calls: Threads that run the function, each over many
-                elements at a time; one if left out.
+            num_parallel_calls: Threads that run the function at most, each
+                over many elements at a time; as many as there are if left out.
             deterministic: Whether order is kept; yes if left out, unless the
                 options say otherwise.
             name: Not used.

@@ -128,3 +128,85 @@ def test_padded_batch_keeps_known_dimensions():
     )
     given = ds.padded_batch(2, padded_shapes=(None,), drop_remainder=True)
     assert given.element_spec == ps.TensorSpec((2, 3), np.float32)
+
+
+# Large batches are computed where the trainer reads them.
+LARGE = 100_000
+
+
+def _large(i):
+    x = ps.fill([LARGE], ps.cast(i, ps.float32))
+    for _ in range(5):  # so much work that it is shared between threads
+        x = ps.sqrt(x * x)
+    return {
+        "x": x,
+        "name": ps.strings.as_string(i),
+        "i": i,
+    }
+
+
+def _check_large(batches, numbers):
+    seen = []
+    for batch in batches:
+        assert batch["x"].shape == (len(batch["i"]), LARGE)
+        assert (batch["x"] == batch["i"][:, None]).all()
+        assert [int(name) for name in batch["name"]] == batch["i"].tolist()
+        seen += batch["i"].tolist()
+    assert seen == numbers
+
+
+@pytest.mark.parametrize("parallel", [None, 1, 3])
+@pytest.mark.parametrize("prefetch", [False, True])
+def test_large_batches(parallel, prefetch):
+    ds = Dataset.range(100).map(_large, num_parallel_calls=parallel)
+    ds = ds.batch(8)
+    if prefetch:
+        ds = ds.prefetch(2)
+    _check_large(list(ds), list(range(100)))  # all of them held
+
+
+def test_large_batches_of_batches():
+    ds = Dataset.range(96).map(_large, num_parallel_calls=2).batch(4)
+    batches = list(ds.batch(3))
+    assert batches[0]["x"].shape == (3, 4, LARGE)
+    flat = [{k: v[i] for k, v in b.items()} for b in batches for i in range(3)]
+    _check_large(flat, list(range(96)))
+
+
+def test_large_batches_after_errors():
+    def numbers(i):
+        ok = ps.io.decode_raw(
+            ps.where(i % 7 == 3, b"123", b"12345678"), ps.int64
+        )
+        return _large(i + ok[0] * 0)
+
+    ds = Dataset.range(100).map(numbers, num_parallel_calls=2)
+    ds = ds.ignore_errors().batch(8)
+    _check_large(list(ds), [i for i in range(100) if i % 7 != 3])
+
+
+def test_large_batches_are_the_same_from_a_cache():
+    ds = Dataset.range(40).map(_large, num_parallel_calls=2)
+    ds = ds.batch(8).cache().repeat(3)
+    _check_large(list(ds), list(range(40)) * 3)
+
+
+def test_large_batches_resume():
+    ds = Dataset.range(64).map(_large, num_parallel_calls=2).batch(8)
+    it = iter(ds)
+    first = [next(it) for _ in range(3)]
+    again = iter(ds)
+    again.load_state_dict(it.state_dict())
+    _check_large(first + list(again), list(range(64)))
+
+
+def test_rows_that_change_their_size():
+    def squares(n):
+        return ps.sqrt(ps.sqrt(ps.fill([n], ps.cast(n, ps.float64)) ** 4))
+
+    sizes = [70_000 if i // 10 % 2 else 40_000 for i in range(80)]
+    ds = Dataset.from_tensor_slices(sizes)
+    ds = ds.map(squares, num_parallel_calls=2)
+    got = list(ds.batch(5))
+    assert [len(row) for batch in got for row in batch] == sizes
+    assert all((batch == batch.shape[1]).all() for batch in got)

@@ -47,6 +47,7 @@ class Arena final {
   };
   absl::StatusOr<SegmentInfo> Segment(uint32_t segment) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  size_t limit_bytes() const { return limit_bytes_; }
   size_t used_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -41,6 +41,21 @@ void ChunkBuilder::Append(int source, int64_t begin, int64_t count) {
   runs_.push_back({source, begin, count});
 }
 
+std::optional<Buffer> ChunkBuilder::Joined(size_t index) const {
+  const Column& first = sources_[runs_[0].source].columns[index];
+  const std::byte* const begin = first.RowData(runs_[0].begin);
+  const std::byte* end = begin;
+  for (const Run& run : runs_) {
+    const Column& column = sources_[run.source].columns[index];
+    if (column.values().owner() != first.values().owner() ||
+        column.RowData(run.begin) != end) {
+      return std::nullopt;
+    }
+    end += run.count * column.row_bytes();
+  }
+  return Buffer(first.values().owner(), begin, end - begin);
+}
+
 Column ChunkBuilder::BuildColumn(size_t index) const {
   const Column& first = sources_[0].columns[index];
   bool is_dense = true;
@@ -53,6 +68,10 @@ Column ChunkBuilder::BuildColumn(size_t index) const {
 
   if (is_dense) {
     const int64_t row_bytes = first.row_bytes();
+    if (std::optional<Buffer> whole = Joined(index)) {
+      return Column::Dense(first.dtype(), first.shape(), rows_,
+                           *std::move(whole), std::move(pins));
+    }
     Buffer values = Buffer::Allocate(rows_ * row_bytes);
     std::byte* to = values.MutableAs<std::byte>();
     for (const Run& run : runs_) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "penstock/data/chunk.h"
@@ -10,8 +11,8 @@
 namespace penstock {
 
 // Collects rows, then makes a chunk of them. Rows of one shape become a dense
-// column (one copy); rows of different sizes a ragged one (pointers, no copy).
-// Not thread-safe.
+// column (one copy, or none if they lie one after another already); rows of
+// different sizes a ragged one (pointers, no copy). Not thread-safe.
 class ChunkBuilder final {
  public:
   int64_t rows() const { return rows_; }
@@ -40,6 +41,8 @@ class ChunkBuilder final {
     int64_t count;
   };
   Column BuildColumn(size_t index) const;
+  // The rows' memory, if they lie in it one after another. REQUIRES: dense.
+  std::optional<Buffer> Joined(size_t index) const;
 
   int64_t rows_ = 0;
   std::vector<Chunk> sources_;

@@ -67,6 +67,14 @@ size_t StringBytes(const Column& column) {
   return bytes;
 }
 
+// Whether the column's items can be read where they are, in a chunk at `base`.
+bool IsInPlace(const Column& column, const std::byte* base, size_t values_end) {
+  if (!column.is_dense() || column.dtype() == DType::kString) return false;
+  const std::byte* data = column.values().data();
+  return data >= base && data < base + values_end &&
+         (data - base) % kAlignment == 0;
+}
+
 // Where everything goes; walked once for the size and once for the writing.
 struct Plan {
   std::vector<Descriptor> descriptors;
@@ -75,9 +83,13 @@ struct Plan {
   size_t bytes = 0;
 };
 
-Plan MakePlan(const Chunk& chunk) {
+// With `values_end` > 0, items that lie in [base, base + values_end) stay there
+// and the rest goes after them.
+Plan MakePlan(const Chunk& chunk, const std::byte* base = nullptr,
+              size_t values_end = 0) {
   Plan plan;
-  size_t at = sizeof(Header) + chunk.columns.size() * sizeof(Descriptor);
+  size_t at = EncodedHeadSize(chunk.columns.size());
+  if (values_end > 0) at = values_end;
   auto reserve = [&](size_t bytes) {
     const size_t offset = RoundUp(at, kAlignment);
     plan.gaps.emplace_back(at, offset);
@@ -93,7 +105,9 @@ Plan MakePlan(const Chunk& chunk) {
     const bool is_string = column.dtype() == DType::kString;
     d.values_bytes =
         is_string ? StringBytes(column) : items * ItemSize(column.dtype());
-    d.values_offset = reserve(d.values_bytes);
+    d.values_offset = IsInPlace(column, base, values_end)
+                          ? column.values().data() - base
+                          : reserve(d.values_bytes);
     if (is_string) d.starts_offset = reserve((items + 1) * sizeof(uint64_t));
     if (column.is_dense()) {
       std::copy(column.shape().begin(), column.shape().end(), d.dims);
@@ -134,7 +148,7 @@ void WriteStrings(const Column& column, const Descriptor& d, std::byte* out) {
 void WriteItems(const Column& column, const Descriptor& d, std::byte* out) {
   std::byte* values = out + d.values_offset;
   if (column.is_dense()) {
-    if (d.values_bytes > 0) {
+    if (d.values_bytes > 0 && values != column.values().data()) {
       std::memcpy(values, column.values().data(), d.values_bytes);
     }
     return;
@@ -301,12 +315,7 @@ absl::StatusOr<std::vector<RowError>> DecodeErrors(const Buffer& bytes,
   return errors;
 }
 
-}  // namespace
-
-size_t EncodedSize(const Chunk& chunk) { return MakePlan(chunk).bytes; }
-
-void Encode(const Chunk& chunk, std::byte* out) {
-  const Plan plan = MakePlan(chunk);
+void Write(const Chunk& chunk, const Plan& plan, std::byte* out) {
   Header header{kMagic,
                 static_cast<uint32_t>(chunk.columns.size()),
                 static_cast<uint64_t>(chunk.rows),
@@ -344,6 +353,32 @@ void Encode(const Chunk& chunk, std::byte* out) {
               reinterpret_cast<char*>(error_at + sizeof(e)));
     error_at += sizeof(e) + RoundUp(text.size(), 8);
   }
+}
+
+}  // namespace
+
+size_t EncodedHeadSize(size_t columns) {
+  return sizeof(Header) + columns * sizeof(Descriptor);
+}
+
+size_t EncodedSize(const Chunk& chunk) { return MakePlan(chunk).bytes; }
+
+void Encode(const Chunk& chunk, std::byte* out) {
+  Write(chunk, MakePlan(chunk), out);
+}
+
+std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
+                                   size_t values_end, size_t room) {
+  const Plan plan = MakePlan(chunk, out, values_end);
+  size_t first = values_end;
+  for (const Descriptor& d : plan.descriptors) {
+    first = std::min<size_t>(first, d.values_offset);
+  }
+  if (plan.bytes > room || EncodedHeadSize(chunk.columns.size()) > first) {
+    return std::nullopt;
+  }
+  Write(chunk, plan, out);
+  return plan.bytes;
 }
 
 absl::StatusOr<Chunk> Decode(const Buffer& bytes) {

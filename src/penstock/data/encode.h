@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "penstock/data/buffer.h"
@@ -34,6 +35,16 @@ size_t EncodedSize(const Chunk& chunk);
 // Writes `chunk` to `out`, which has room for EncodedSize(chunk) bytes and is
 // 8-byte aligned. The lineage is left out.
 void Encode(const Chunk& chunk, std::byte* out);
+
+// The same at `out`, whose bytes [0, values_end) hold some of the chunk's own
+// columns already: those stay where they are, and the rest is written before
+// and after. Gives how many bytes it then has; nothing, and nothing is written,
+// if they would be more than `room` or the head would reach into a column.
+std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
+                                   size_t values_end, size_t room);
+
+// Bytes before the first column.
+size_t EncodedHeadSize(size_t columns);
 
 // A chunk over `bytes`: no copy but for string references and row pointers.
 // DataLoss if anything does not add up; safe on bytes from anywhere.

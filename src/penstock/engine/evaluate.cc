@@ -31,8 +31,8 @@ absl::StatusOr<std::shared_ptr<const Evaluator>> Evaluator::Make(
       new Evaluator(std::move(program), context.info, function.name()));
 }
 
-absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input,
-                                       const Scope& scope) const {
+absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input, const Scope& scope,
+                                       absl::Span<const Buffer> places) const {
   std::vector<RowError> errors;
   functions::EvalContext context;
   context.rows = input.rows;
@@ -41,6 +41,7 @@ absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input,
       input.has_lineage() ? input.lineage.As<uint64_t>() : nullptr;
   context.known_errors = &input.errors;
   context.errors = &errors;
+  if (places.size() == program_.output_specs().size()) context.places = places;
   absl::Span<const Column> bound;
   if (scope.bound != nullptr) bound = *scope.bound;
 

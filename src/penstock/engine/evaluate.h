@@ -23,7 +23,9 @@ class Evaluator final {
 
   // The function's outputs for `input`'s rows; row errors of `input` stay, and
   // new ones join them with the node's name and line.
-  absl::StatusOr<Chunk> Apply(const Chunk& input, const Scope& scope) const;
+  // Outputs whose sizes are those of `places` are put there, others anywhere.
+  absl::StatusOr<Chunk> Apply(const Chunk& input, const Scope& scope,
+                              absl::Span<const Buffer> places = {}) const;
 
  private:
   Evaluator(functions::Program program, const OpInfo* info, std::string name)

@@ -30,7 +30,8 @@ TestEngine::TestEngine(const Settings& settings)
       settings.files != nullptr ? settings.files : &io::LocalFileSystem();
   environment_.io_pool = &io_pool_;
   environment_.memory = memory_;
-  environment_.min_recording_nanos = 0;  // as often as rows allow
+  environment_.min_recording_nanos = 0;   // as often as rows allow
+  environment_.min_shared_nanos = 2'000;  // though it is not worth it
   environment_.caches = &caches_;
   environment_.sources = &sources_;
   environment_.warn = [this](std::string_view text) {

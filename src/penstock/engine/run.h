@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "penstock/base/wire.h"
+#include "penstock/data/frame_memory.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
 #include "penstock/engine/memory_budget.h"
@@ -37,11 +38,16 @@ struct Environment {
   RowSources* sources = nullptr;
   // The user's Python functions; null where there are none.
   RowFunctions* functions = nullptr;
+  // Where rows are best computed that become frames; null: anywhere.
+  std::shared_ptr<FrameMemory> frames;
   // Whether streams count and time what they do. Off only to measure what that
   // costs.
   bool has_counters = true;
   // Between two times that a shuffle writes down its window.
   int64_t min_recording_nanos = 10'000'000;
+  // A chunk that a function takes longer for is worth handing to another
+  // thread, which costs about 30 µs.
+  int64_t min_shared_nanos = 300'000;
   // Told what a person may want to know.
   std::function<void(std::string_view)> warn;
 };

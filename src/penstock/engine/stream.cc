@@ -70,8 +70,8 @@ absl::StatusOr<Pull> Stream::Next(const Request& request) {
 
 absl::StatusOr<Pull> Stream::Measured(const Request& request) {
   if (!stats_->is_counting) {
-    absl::StatusOr<Pull> pull =
-        DoNext({std::min(request.max_rows, row_limit_), request.waker});
+    absl::StatusOr<Pull> pull = DoNext(
+        {std::min(request.max_rows, row_limit_), request.waker, request.group});
     if (pull.ok() && pull->has_rows()) {
       LearnRowLimit(pull->chunk.rows, ApproximateBytes(pull->chunk));
     }
@@ -79,8 +79,8 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
   }
   const uint64_t outer_ticks = std::exchange(inner_ticks, 0);
   const uint64_t start = Ticks();
-  absl::StatusOr<Pull> pull =
-      DoNext({std::min(request.max_rows, row_limit_), request.waker});
+  absl::StatusOr<Pull> pull = DoNext(
+      {std::min(request.max_rows, row_limit_), request.waker, request.group});
   const uint64_t elapsed = Ticks() - start;
   counters_.self_ticks += elapsed - std::min(elapsed, inner_ticks);
   inner_ticks = outer_ticks + elapsed;

@@ -18,11 +18,20 @@ namespace penstock::engine {
 inline constexpr int64_t kMaxChunkRows = 16384;
 inline constexpr int64_t kMaxChunkBytes = int64_t{1} << 20;
 
+// Rows that will be made into one, a batch or a frame.
+struct Group {
+  int64_t rows = 0;    // 0: nothing is known
+  int64_t filled = 0;  // of them, those that the asker has
+};
+
 // A pull. Demand travels upstream: nobody gives more rows than asked for.
 struct Request {
   int64_t max_rows;
   // To be woken after a Pull that was blocked.
   const Waker& waker;
+  // What the first of the rows asked for belong to: a hint. Only one who gives
+  // on what it gets, row by row, may pass it on.
+  Group group = {};
 };
 
 // The answer to a pull: some rows, the end, or "not yet".

@@ -14,10 +14,12 @@ constexpr int64_t kAlignment = 16;
 
 }  // namespace
 
-RowAppender::RowAppender(DType dtype, int rank, int64_t rows)
+RowAppender::RowAppender(DType dtype, int rank, int64_t rows,
+                         const EvalContext& context)
     : dtype_(dtype),
       rank_(rank),
       rows_(rows),
+      context_(context),
       dims_(Buffer::Allocate(rows * rank * sizeof(int64_t))),
       pointers_(Buffer::Allocate(rows * sizeof(void*))) {}
 
@@ -37,7 +39,9 @@ std::byte* RowAppender::Begin(absl::Span<const int64_t> shape) {
     const int64_t left = rows_ - row_;
     const int64_t wanted =
         bytes > kMaxSlabBytes / left ? kMaxSlabBytes : bytes * left;
-    slabs_.push_back(Buffer::Allocate(std::max(bytes, wanted)));
+    const int64_t size = std::max(bytes, wanted);
+    slabs_.push_back(slabs_.empty() ? context_.AllocateResult(size)
+                                    : Buffer::Allocate(size));
     used_ = 0;
   }
   return slabs_.back().MutableAs<std::byte>() + used_;

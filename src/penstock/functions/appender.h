@@ -17,7 +17,8 @@ namespace penstock::functions {
 // column, if they fit one slab.
 class RowAppender final {
  public:
-  RowAppender(DType dtype, int rank, int64_t rows);
+  // `context`: of the call whose result this is.
+  RowAppender(DType dtype, int rank, int64_t rows, const EvalContext& context);
 
   // Room for the next row. REQUIRES: a shape within kMaxElementBytes.
   std::byte* Begin(absl::Span<const int64_t> shape);
@@ -35,6 +36,7 @@ class RowAppender final {
   const DType dtype_;
   const int rank_;
   const int64_t rows_;
+  const EvalContext& context_;
   int64_t row_ = 0;
   bool is_uniform_ = true;  // rows so far: one shape, one slab, no gaps
   Shape shape_;             // of the row that was begun

@@ -55,7 +55,7 @@ struct Operands {
 
 // All operands dense. False if their shapes do not fit.
 bool RunDense(const Operands& operands, DType result, int64_t rows, Loop loop,
-              Pins pins, Column& out) {
+              Pins pins, const EvalContext& context, Column& out) {
   Shape shape(operands.rank, 1);
   for (int k = 0; k < operands.count; ++k) {
     if (!BroadcastInto(absl::MakeSpan(shape),
@@ -83,7 +83,7 @@ bool RunDense(const Operands& operands, DType result, int64_t rows, Loop loop,
   walk.Add(rows, strides[0]);
   for (int i = 0; i < operands.rank; ++i) walk.Add(shape[i], strides[i + 1]);
   const size_t item_size = ItemSize(result);
-  Buffer values = Buffer::Allocate(rows * NumItems(shape) * item_size);
+  Buffer values = context.AllocateResult(rows * NumItems(shape) * item_size);
   RunWalk(walk, in, values.MutableAs<std::byte>(), item_size, loop);
   out = Column::Dense(result, std::move(shape), rows, std::move(values),
                       std::move(pins));
@@ -145,7 +145,8 @@ absl::StatusOr<Column> RunElementwise(absl::Span<const Arg> args,
   }
   Pins pins = result == DType::kString ? StringPins(args) : Pins{};
   Column out;
-  if (operands.is_dense && RunDense(operands, result, rows, loop, pins, out)) {
+  if (operands.is_dense &&
+      RunDense(operands, result, rows, loop, pins, context, out)) {
     return out;
   }
   const size_t item_size = ItemSize(result);

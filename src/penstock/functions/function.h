@@ -77,6 +77,17 @@ struct EvalContext {
   // Where a function puts the error of a single row, in any order; the row's
   // result is then meaningless. At most one per row is kept by the caller.
   std::vector<RowError>* errors = nullptr;
+  // Of a program: writable memory for each output, or none at all. Of a call:
+  // that for its result.
+  absl::Span<const Buffer> places = {};
+
+  // For a call's whole result, asked for once: its place if that has this size.
+  Buffer AllocateResult(size_t bytes) const {
+    if (bytes > 0 && places.size() == 1 && places[0].size() == bytes) {
+      return places[0];
+    }
+    return Buffer::Allocate(bytes);
+  }
 };
 
 enum class ParamKind : uint8_t {

@@ -53,7 +53,7 @@ absl::StatusOr<Column> DecodeRows(absl::Span<const Arg> args, DType dtype,
                                   int rank, EvalContext& context,
                                   Decode&& decode) {
   const int64_t rows = ResultRows(args, context);
-  RowAppender appender(dtype, rank, rows);
+  RowAppender appender(dtype, rank, rows, context);
   for (int64_t row = 0; row < rows; ++row) {
     const std::string_view contents =
         args[0].column->Row<StringRef>(RowIndex(args[0], row))->view();

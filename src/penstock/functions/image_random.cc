@@ -175,7 +175,7 @@ absl::StatusOr<Column> EvalDecodeCrop(absl::Span<const Arg> args,
   Resizer resizer(ResizeMethod::kBilinear, own.antialias);
   JpegReader reader;
   std::vector<uint8_t> pixels;
-  RowAppender appender(DType::kFloat32, 3, context.rows);
+  RowAppender appender(DType::kFloat32, 3, context.rows, context);
   auto decode = [&](int64_t row) -> absl::Status {
     const std::string_view contents =
         args[0].column->Row<StringRef>(RowIndex(args[0], row))->view();

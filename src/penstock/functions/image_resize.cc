@@ -45,6 +45,27 @@ void BilinearTable(Resizer::Axis& axis) {
   }
 }
 
+// Outputs two by two, as far as 8 bytes of input that begin with the lower
+// pixel lie inside the row.
+void PairUp(Resizer::Axis& axis) {
+  for (int64_t i = 0; i + 2 <= axis.to; i += 2) {
+    if (3 * axis.lower[i + 1] + 8 > 3 * axis.from) return;
+    Resizer::RgbPair pair = {};
+    for (int k = 0; k < 2; ++k) {
+      const int32_t lower = axis.lower[i + k];
+      const int32_t step = axis.upper[i + k] - lower;  // 0 or 1
+      pair.offset[k] = 3 * lower;
+      for (int c = 0; c < 3; ++c) {
+        uint8_t* to = pair.shuffle + 8 * k + 2 * c;
+        to[0] = static_cast<uint8_t>(8 * k + 3 * step + c);
+        to[1] = static_cast<uint8_t>(8 * k + c);
+      }
+      std::fill_n(pair.lerp + 4 * k, 4, axis.lerp[i + k]);
+    }
+    axis.pairs.push_back(pair);
+  }
+}
+
 // Scales the weights of the last output to a sum of 1.
 void Normalize(Resizer::Axis& axis) {
   const auto begin = axis.weights.begin() + axis.begin.back();
@@ -215,39 +236,35 @@ bool HasAvx2() {
   return has;
 }
 
-// Four bytes, of which three are wanted.
-inline int Load4(const uint8_t* at) {
-  int bytes;
+inline int64_t Load8(const uint8_t* at) {
+  int64_t bytes;
   std::memcpy(&bytes, at, sizeof(bytes));
   return bytes;
 }
 
-// Two pixels of three bytes at a time. Each is read and written as four items:
-// outputs overlap, and the caller sees to it that the byte after an input
-// exists. Gives how many outputs were made.
+// Two pixels of three bytes at a time, written as four items each: outputs
+// overlap. Gives how many outputs were made.
 PENSTOCK_AVX2 int64_t LerpRgbRow(const uint8_t* row, const Resizer::Axis& x,
-                                 int64_t end, float* out) {
-  const int32_t* lower = x.lower.data();
-  const int32_t* upper = x.upper.data();
-  const float* lerp = x.lerp.data();
-  int64_t i = 0;
-  for (; i + 2 <= end; i += 2) {
-    const __m128i low =
-        _mm_insert_epi32(_mm_cvtsi32_si128(Load4(row + int64_t{3} * lower[i])),
-                         Load4(row + int64_t{3} * lower[i + 1]), 1);
-    const __m128i high =
-        _mm_insert_epi32(_mm_cvtsi32_si128(Load4(row + int64_t{3} * upper[i])),
-                         Load4(row + int64_t{3} * upper[i + 1]), 1);
-    const __m256 left = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(low));
-    const __m256 right = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(high));
-    const __m256 share = _mm256_set_m128(_mm_broadcast_ss(lerp + i + 1),
-                                         _mm_broadcast_ss(lerp + i));
+                                 float* out) {
+  const __m128i signs = _mm_set1_epi16(static_cast<int16_t>(0xff01));
+  for (const Resizer::RgbPair& pair : x.pairs) {
+    const __m128i pixels = _mm_set_epi64x(Load8(row + pair.offset[1]),
+                                          Load8(row + pair.offset[0]));
+    const __m128i bytes = _mm_shuffle_epi8(
+        pixels,
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(pair.shuffle)));
+    // Each 16 bits: the right pixel's byte, and above it the left one's.
+    const __m256 step = _mm256_cvtepi32_ps(
+        _mm256_cvtepi16_epi32(_mm_maddubs_epi16(bytes, signs)));
+    const __m256 left =
+        _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_srli_epi16(bytes, 8)));
     const __m256 made =
-        _mm256_add_ps(left, _mm256_mul_ps(_mm256_sub_ps(right, left), share));
-    _mm_storeu_ps(out + 3 * i, _mm256_castps256_ps128(made));
-    _mm_storeu_ps(out + 3 * i + 3, _mm256_extractf128_ps(made, 1));
+        _mm256_add_ps(left, _mm256_mul_ps(step, _mm256_loadu_ps(pair.lerp)));
+    _mm_storeu_ps(out, _mm256_castps256_ps128(made));
+    _mm_storeu_ps(out + 3, _mm256_extractf128_ps(made, 1));
+    out += 6;
   }
-  return i;
+  return 2 * static_cast<int64_t>(x.pairs.size());
 }
 
 PENSTOCK_AVX2 void LerpRowsAvx2(const float* top, const float* bottom,
@@ -311,7 +328,11 @@ void Resizer::Prepare(Axis& axis, int64_t from, int64_t to) const {
   axis = Axis{};
   axis.from = from;
   axis.to = to;
-  if (is_bilinear_) return BilinearTable(axis);
+  if (is_bilinear_) {
+    BilinearTable(axis);
+    PairUp(axis);
+    return;
+  }
   axis.begin.push_back(0);
   if (method_ == ResizeMethod::kArea) return AreaTable(axis);
   if (method_ == ResizeMethod::kBicubic && !antialias_) {
@@ -324,8 +345,6 @@ template <typename T>
 void Resizer::Bilinear(const PixelView& from, float* out) {
   const T* pixels = static_cast<const T*>(from.data);
   const int64_t count = x_.to * from.channels;
-  int64_t safe = 0;  // outputs that read no pixel of the last column
-  while (safe < x_.to && x_.upper[safe] < from.width - 1) ++safe;
   int64_t held[2] = {-1, -1};
   for (std::vector<float>& row : rows_) row.resize(count + 4);
   // The given row of the input, resized along x; rows come in order.
@@ -340,7 +359,7 @@ void Resizer::Bilinear(const PixelView& from, float* out) {
     int64_t done = 0;
 #if defined(__x86_64__)
     if constexpr (std::is_same_v<T, uint8_t>) {
-      if (from.channels == 3 && HasAvx2()) done = LerpRgbRow(row, x_, safe, to);
+      if (from.channels == 3 && HasAvx2()) done = LerpRgbRow(row, x_, to);
     }
 #endif
     if (from.channels == 3) {

@@ -51,6 +51,13 @@ class Resizer final {
   void ResizeNearest(const PixelView& from, int64_t height, int64_t width,
                      void* out);
 
+  // Two outputs of an axis of pixels of three bytes, for vectors.
+  struct RgbPair {
+    int32_t offset[2];    // of the lower pixels, in bytes
+    uint8_t shuffle[16];  // from those 2 x 8 bytes to upper, lower, upper, …
+    float lerp[8];        // each share four times
+  };
+
   // Of one axis: which pixels an output is made of.
   struct Axis {
     int64_t from = 0;
@@ -59,6 +66,7 @@ class Resizer final {
     std::vector<int32_t> lower;
     std::vector<int32_t> upper;
     std::vector<float> lerp;
+    std::vector<RgbPair> pairs;  // of the first outputs
     // Other methods: weights[begin[i] … begin[i + 1]) from pixel start[i] on.
     std::vector<int32_t> start;
     std::vector<int64_t> begin;

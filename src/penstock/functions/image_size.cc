@@ -163,7 +163,7 @@ absl::StatusOr<Column> EvalDecodeResized(absl::Span<const Arg> args,
   JpegReader reader;
   Resizer resizer(own.method, own.antialias);
   std::vector<uint8_t> pixels;
-  RowAppender appender(DType::kFloat32, 3, rows);
+  RowAppender appender(DType::kFloat32, 3, rows, context);
   auto decode = [&](int64_t row) -> absl::Status {
     const std::string_view contents =
         args[0].column->Row<StringRef>(RowIndex(args[0], row))->view();

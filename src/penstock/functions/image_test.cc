@@ -105,7 +105,7 @@ TEST(RowAppender, MakesADenseColumnOfRowsOfOneShape) {
   std::vector<RowError> errors;
   EvalContext context;
   context.errors = &errors;
-  RowAppender appender(DType::kUint8, 1, 3);
+  RowAppender appender(DType::kUint8, 1, 3, context);
   for (int i = 0; i < 3; ++i) {
     if (i == 1) {
       appender.Fail(context, absl::InvalidArgumentError("bad"));
@@ -123,7 +123,7 @@ TEST(RowAppender, MakesARaggedColumnOfOthers) {
   std::vector<RowError> errors;
   EvalContext context;
   context.errors = &errors;
-  RowAppender appender(DType::kUint8, 1, 4);
+  RowAppender appender(DType::kUint8, 1, 4, context);
   appender.Fail(context, absl::InvalidArgumentError("bad"));
   for (int64_t size : {2, 0, 3}) {
     std::memset(appender.Begin({size}), static_cast<int>(size), size);

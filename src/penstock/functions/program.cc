@@ -141,6 +141,9 @@ absl::StatusOr<Program> Program::Make(std::vector<Step> steps,
           absl::StrCat("an output must be one of ", program.steps_.size(),
                        " steps; got ", output));
     }
+    if (!program.values_[output].is_output) {
+      program.values_[output].place = program.output_specs_.size();
+    }
     program.values_[output].is_output = true;
     program.output_specs_.push_back(program.values_[output].spec);
   }
@@ -337,6 +340,10 @@ absl::StatusOr<std::vector<Column>> Program::Run(
     own.random_key = Combine(context.random_key, i);
     const size_t found_before = found.size();
     if (value.is_uniform) own.rows = 1;
+    const bool has_place = !context.places.empty() && value.is_output &&
+                           !value.is_uniform && value.parts.empty();
+    own.places = has_place ? context.places.subspan(value.place, 1)
+                           : absl::Span<const Buffer>();
     values[i] = &computed[next];
     if (value.parts.empty()) {
       PENSTOCK_ASSIGN_OR_RETURN(

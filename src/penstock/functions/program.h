@@ -78,6 +78,7 @@ class Program final {
     bool is_weak = false;
     bool is_uniform = false;  // one row stands for all
     bool is_output = false;
+    size_t place = 0;             // the first output that it is
     std::vector<uint32_t> frees;  // values that no later step needs
   };
 

@@ -101,7 +101,7 @@ RowsWriter::RowsWriter(DType dtype, int rank, int64_t rows)
       pointers_buffer_(Buffer::Allocate(rows * sizeof(void*))),
       pointers_(pointers_buffer_.MutableAs<std::byte*>()) {}
 
-void RowsWriter::Allocate() {
+void RowsWriter::Allocate(const EvalContext* context) {
   // Offsets first; they become pointers once there is memory to point into.
   size_t total = 0;
   for (int64_t row = 0; row < rows_; ++row) {
@@ -114,7 +114,8 @@ void RowsWriter::Allocate() {
     pointers_[row] = reinterpret_cast<std::byte*>(total);
     total += items * item_size_;
   }
-  values_ = Buffer::Allocate(total);
+  values_ = context != nullptr ? context->AllocateResult(total)
+                               : Buffer::Allocate(total);
   std::byte* base = values_.MutableAs<std::byte>();
   for (int64_t row = 0; row < rows_; ++row) {
     pointers_[row] = base + reinterpret_cast<size_t>(pointers_[row]);

@@ -65,7 +65,8 @@ class RowsWriter final {
   absl::Span<const int64_t> shape(int64_t row) const {
     return {dims_ + row * rank_, static_cast<size_t>(rank_)};
   }
-  void Allocate();
+  // `context`: of the call whose result this is.
+  void Allocate(const EvalContext* context = nullptr);
   std::byte* RowData(int64_t row) { return pointers_[row]; }
   size_t RowBytes(int64_t row) const {
     return NumItems(shape(row)) * item_size_;
@@ -102,7 +103,7 @@ absl::StatusOr<Column> MakeRows(DType dtype, int rank, int64_t rows,
     if (status.ok()) status = CheckElementSize(shape, dtype);
     if (status.ok()) {
       const size_t row_bytes = NumItems(shape) * ItemSize(dtype);
-      Buffer values = Buffer::Allocate(rows * row_bytes);
+      Buffer values = context.AllocateResult(rows * row_bytes);
       std::byte* out = values.MutableAs<std::byte>();
       for (int64_t row = 0; row < rows; ++row, out += row_bytes) {
         fill(row, absl::Span<const int64_t>(shape), out);
@@ -124,7 +125,7 @@ absl::StatusOr<Column> MakeRows(DType dtype, int rank, int64_t rows,
       for (int i = 0; i < rank; ++i) writer.dims(row)[i] = 0;
     }
   }
-  writer.Allocate();
+  writer.Allocate(&context);
   size_t next_bad = 0;
   for (int64_t row = 0; row < rows; ++row) {
     if (next_bad < bad.size() && bad[next_bad] == row) {

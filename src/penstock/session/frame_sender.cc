@@ -50,13 +50,14 @@ constexpr int64_t kGatherNanos = 500'000;
 
 FrameSender::FrameSender(engine::Executor* executor,
                          std::unique_ptr<engine::Iterator> iterator,
-                         Descriptor socket, const FrameOptions& options)
+                         std::shared_ptr<FrameMemory> memory, Descriptor socket,
+                         const FrameOptions& options)
     : Task(executor),
       options_(options),
       socket_(std::move(socket)),
       pipeline_(iterator->pipeline()),
       run_(iterator->run()),
-      arena_(options.arena_bytes),
+      memory_(std::move(memory)),
       iterator_(std::move(iterator)) {}
 
 int64_t FrameSender::Credit() {
@@ -115,7 +116,7 @@ void FrameSender::Gather(int64_t credit) {
   int64_t bytes = 0;
   while (rows.rows() < credit && bytes < engine::kMaxChunkBytes) {
     absl::StatusOr<engine::Pull> pull =
-        iterator_->Next({credit - rows.rows(), shared_from_this()});
+        iterator_->Next({credit - rows.rows(), shared_from_this(), {1, 0}});
     // What was gathered before a failure or an end still goes before it.
     if (!pull.ok()) {
       next_ = Failure(pull.status());
@@ -177,32 +178,29 @@ FrameSender::Load FrameSender::Failure(const absl::Status& status) {
 
 absl::StatusOr<bool> FrameSender::Send() {
   const Load& load = *load_;
-  const size_t chunk_bytes = EncodedSize(load.chunk);
-  const size_t size = chunk_bytes + load.state.size();
   bool is_alone;
   {
     MutexLock lock(&mutex_);
     is_alone = untaken_frames_ == 0;
   }
-  const absl::StatusOr<Arena::Region> region = arena_.Allocate(size, is_alone);
-  if (!region.ok()) {
+  absl::StatusOr<Frame> frame = memory_->Make(load.chunk, load.state, is_alone);
+  if (!frame.ok()) {
     if (!is_alone) return false;
-    return pipeline_->root_info().Located(absl::ResourceExhaustedError(
-        absl::StrCat("an element takes ", size, " bytes of shared memory; ",
-                     options_.arena_bytes, " are there for this iterator (",
-                     region.status().message(),
-                     ")\n  Make elements or batches smaller, or give the "
-                     "process more memory.")));
+    return pipeline_->root_info().Located(
+        absl::ResourceExhaustedError(absl::StrCat(
+            "an element takes ", EncodedSize(load.chunk) + load.state.size(),
+            " bytes of shared memory; ", memory_->arena().limit_bytes(),
+            " are there for this iterator (", frame.status().message(),
+            ")\n  Make elements or batches smaller, or give the "
+            "process more memory.")));
   }
-  Encode(load.chunk, region->data);
-  std::memcpy(region->data + chunk_bytes, load.state.data(), load.state.size());
   ToTrainer message = {};
   message.kind = load.kind;
-  message.segment = region->segment;
-  message.offset = region->offset;
-  message.bytes = chunk_bytes;
+  message.segment = frame->segment;
+  message.offset = frame->offset;
+  message.bytes = frame->chunk_bytes;
   message.rows = static_cast<uint64_t>(load.chunk.rows);
-  message.state_offset = region->offset + chunk_bytes;
+  message.state_offset = frame->trailer_offset;
   message.state_bytes = load.state.size();
   message.skip = load.skip;
   if (load.kind == kFrame) {
@@ -212,8 +210,8 @@ absl::StatusOr<bool> FrameSender::Send() {
   {
     MutexLock lock(&mutex_);
     message.frame = next_frame_++;
-    const auto bytes = static_cast<int64_t>(chunk_bytes);
-    frames_[message.frame] = Frame{*region, bytes};
+    const auto bytes = static_cast<int64_t>(frame->chunk_bytes);
+    frames_[message.frame] = Sent{std::move(frame->memory), bytes};
     untaken_bytes_ += bytes;
     ++untaken_frames_;
     demand_ -= load.chunk.rows;
@@ -261,7 +259,6 @@ absl::Status FrameSender::OnReadable() {
             untaken_bytes_ -= it->second.bytes;
             --untaken_frames_;
           }
-          arena_.Free(it->second.region);
           frames_.erase(it);
           break;
         }

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/base/mutex.h"
 #include "penstock/base/socket.h"
-#include "penstock/data/arena.h"
+#include "penstock/data/frame_memory.h"
 #include "penstock/engine/executor.h"
 #include "penstock/engine/pipeline.h"
 
@@ -27,19 +27,19 @@ struct FrameOptions {
   int64_t max_rows = engine::kMaxChunkRows;
   // If set, no row is computed but those asked for and this many after them.
   std::optional<int64_t> exact_rows_ahead;
-  size_t arena_bytes = size_t{1} << 30;
   // A larger element is an error in its place.
   int64_t max_element_bytes = int64_t{2} << 30;
 };
 
 // A task on the executor. It runs while there is credit: frames that the
-// trainer has taken give it back. A full arena stops it only while there are
+// trainer has taken give it back. Full memory stops it only while there are
 // frames that the trainer has not taken: arrays that it keeps never do.
 // Thread-safe.
 class FrameSender final : public engine::Task {
  public:
   FrameSender(engine::Executor* executor,
-              std::unique_ptr<engine::Iterator> iterator, Descriptor socket,
+              std::unique_ptr<engine::Iterator> iterator,
+              std::shared_ptr<FrameMemory> memory, Descriptor socket,
               const FrameOptions& options);
 
   int fd() const { return socket_.get(); }
@@ -47,7 +47,7 @@ class FrameSender final : public engine::Task {
     return pipeline_;
   }
   const engine::Run& run() const { return *run_; }
-  Arena& arena() { return arena_; }
+  const Arena& arena() const { return memory_->arena(); }
   // Sent so far.
   uint64_t rows() const { return rows_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -61,8 +61,8 @@ class FrameSender final : public engine::Task {
   Next RunSlice() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Frame {
-    Arena::Region region;
+  struct Sent {
+    Owner memory;
     int64_t bytes;
     bool is_taken = false;
   };
@@ -90,7 +90,7 @@ class FrameSender final : public engine::Task {
   const Descriptor socket_;
   const std::shared_ptr<const engine::Pipeline> pipeline_;
   const std::shared_ptr<const engine::Run> run_;
-  Arena arena_;
+  const std::shared_ptr<FrameMemory> memory_;
   // Touched by the task alone.
   std::unique_ptr<engine::Iterator> iterator_;
   int64_t rows_per_frame_ = 1;
@@ -109,7 +109,7 @@ class FrameSender final : public engine::Task {
   // the two sides do not wake each other for every frame.
   bool is_resting_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_frame_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Sent> frames_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // and all before it
   int64_t untaken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t untaken_frames_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -63,18 +63,22 @@ class FrameSenderTest : public ::testing::Test {
     return environment;
   }
 
-  void Start(const Plan& plan, FrameOptions options = {}) {
+  void Start(const Plan& plan, FrameOptions options = {},
+             size_t memory_bytes = size_t{1} << 30) {
     pipeline_ = *engine::Pipeline::Build(plan);
     if (pipeline_->is_row_exact()) {
       options.exact_rows_ahead = pipeline_->options().run_ahead();
     }
-    auto iterator = engine::Iterator::Start(pipeline_, Environment(),
-                                            instances_, std::nullopt);
+    engine::Environment environment = Environment();
+    environment.frames = FrameMemory::Make(memory_bytes);
+    auto iterator = engine::Iterator::Start(pipeline_, environment, instances_,
+                                            std::nullopt);
     ASSERT_TRUE(iterator.ok()) << iterator.status();
     auto [near, far] = SocketPair();
     trainer_ = std::move(near);
     sender_ = std::make_shared<FrameSender>(&executor_, *std::move(iterator),
-                                            std::move(far), options);
+                                            environment.frames, std::move(far),
+                                            options);
   }
 
   // The trainer's words reach the sender as its loop would bring them.
@@ -315,8 +319,7 @@ TEST_F(FrameSenderTest, ReleasedFramesAreUsedAgain) {
 TEST_F(FrameSenderTest, AFullArenaWaitsAndGoesOn) {
   FrameOptions options;
   options.max_rows = 1;
-  options.arena_bytes = 300 << 10;  // four frames
-  Start(LargeRows(10), options);
+  Start(LargeRows(10), options, 300 << 10);
   Demand();
   std::vector<Event> events = ReadyEvents();
   ASSERT_EQ(events.size(), 4);
@@ -329,8 +332,7 @@ TEST_F(FrameSenderTest, AFullArenaWaitsAndGoesOn) {
 TEST_F(FrameSenderTest, HeldFramesNeverStopIt) {
   FrameOptions options;
   options.max_rows = 1;
-  options.arena_bytes = 300 << 10;
-  Start(LargeRows(20), options);
+  Start(LargeRows(20), options, 300 << 10);
   Demand();
   int frames = 0;
   while (true) {
@@ -346,8 +348,7 @@ TEST_F(FrameSenderTest, HeldFramesNeverStopIt) {
 TEST_F(FrameSenderTest, TheEndWaitsForRoomAndIsNotLost) {
   FrameOptions options;
   options.max_rows = 1;
-  options.arena_bytes = 4 * ((64 << 10) + 256);
-  Start(LargeRows(4), options);
+  Start(LargeRows(4), options, 4 * ((64 << 10) + 256));
   Demand();
   std::vector<Event> events = ReadyEvents();
   ASSERT_EQ(events.size(), 4);
@@ -360,8 +361,7 @@ TEST_F(FrameSenderTest, AFailureWaitsForRoomAndIsNotLost) {
       .rows = 3, .rows_at_once = 1, .failure = absl::DataLossError("torn")});
   FrameOptions options;
   options.max_rows = 1;
-  options.arena_bytes = 3 * 320;
-  Start(Generator(), options);
+  Start(Generator(), options, 3 * 320);
   Event last;
   EXPECT_EQ(Drain(&last), Count(0, 3));
   EXPECT_EQ(last.kind, kFailed);
@@ -369,8 +369,7 @@ TEST_F(FrameSenderTest, AFailureWaitsForRoomAndIsNotLost) {
 
 TEST_F(FrameSenderTest, AFrameLargerThanTheArenaFails) {
   FrameOptions options;
-  options.arena_bytes = 10 << 10;
-  Start(LargeRows(2), options);
+  Start(LargeRows(2), options, 10 << 10);
   Demand();
   const Event event = ReadEvent();
   ASSERT_EQ(event.kind, kFailed);

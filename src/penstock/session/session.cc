@@ -388,6 +388,8 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
     instances_.Resume(last.instance(), {last.seed(), last.epoch()},
                       /*is_recovery=*/true);
   }
+  environment.frames = FrameMemory::Make(
+      static_cast<size_t>(std::max(limits_.memory_bytes / 4, kMinArenaBytes)));
   std::optional<uint64_t> epoch;
   if (call.has_epoch()) epoch = call.epoch();
   absl::StatusOr<std::unique_ptr<engine::Iterator>> iterator =
@@ -417,8 +419,6 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
     options.run_ahead_frames = kGeneratorFrames;
   }
   options.max_element_bytes = (*iterator)->run()->options.max_element_bytes;
-  options.arena_bytes =
-      static_cast<size_t>(std::max(limits_.memory_bytes / 4, kMinArenaBytes));
 
   Response response;
   IteratorInfo* info = response.mutable_make_iterator();
@@ -436,7 +436,8 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   info->set_iterator(next_iterator_);
   Reading reading;
   reading.sender = std::make_shared<FrameSender>(
-      &executor_, *std::move(iterator), std::move(fds[0]), options);
+      &executor_, *std::move(iterator), std::move(environment.frames),
+      std::move(fds[0]), options);
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
   iterators_[next_iterator_++] = std::move(reading);

@@ -43,8 +43,9 @@ class BatchStream final : public Stream {
       const int64_t size = config_->sizes[turn_ % config_->sizes.size()];
       if (size > 0 && open_rows_ == size) return EmitOpen();
       const int64_t wanted = size == 0 ? 1 : WantedRows(request, size);
-      PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind,
-                                input_.Fill({wanted, request.waker}));
+      PENSTOCK_ASSIGN_OR_RETURN(
+          const Pull::Kind kind,
+          input_.Fill({wanted, request.waker, OpenGroup(request.group, size)}));
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
       if (kind == Pull::Kind::kEnd) {
         if (open_rows_ == 0 || config_->drop_remainder) return Pull::End();
@@ -89,6 +90,11 @@ class BatchStream final : public Stream {
     // Whole batches, as many as a chunk may hold; one at least.
     const int64_t fitting = std::max<int64_t>(1, kMaxChunkRows / size);
     return std::min(batches, fitting) * size;
+  }
+
+  // Rows of this batch, or of what it is to be a part of.
+  Group OpenGroup(const Group& outer, int64_t size) const {
+    return {outer.rows * size, outer.filled * size + open_rows_};
   }
 
   // Moves held rows into the open batch, up to an error or its end. Gives the

@@ -37,12 +37,13 @@ class Doorbell final {
 // One chunk on its way through the function.
 class MapTask final : public Task, public PendingRows {
  public:
-  MapTask(const Scope& scope, const OpInfo& info, Chunk input,
+  MapTask(const Scope& scope, const OpInfo& info, Chunk input, Places places,
           std::shared_ptr<const Evaluator> function, std::function<void()> done)
       : Task(scope.run->environment.executor),
         scope_(scope),
         stats_(*StatsOf(scope, info)),
         input_(std::move(input)),
+        places_(std::move(places)),
         function_(std::move(function)),
         done_(std::move(done)) {}
 
@@ -60,10 +61,12 @@ class MapTask final : public Task, public PendingRows {
     {
       WorkTimer timer(stats_);
       const uint64_t start = Ticks();
-      result_ = function_->Apply(input_, scope_);
+      result_ = function_->Apply(input_, scope_, places_);
+      if (result_.ok()) MoveTo(places_, *result_);
       ticks_ = Ticks() - start;
     }
     input_ = Chunk();
+    places_.clear();
     is_done_.store(true, std::memory_order_release);
     done_();
     return Next::kWait;
@@ -73,6 +76,7 @@ class MapTask final : public Task, public PendingRows {
   const Scope scope_;
   NodeStats& stats_;
   Chunk input_;
+  Places places_;
   const std::shared_ptr<const Evaluator> function_;
   const std::function<void()> done_;
   absl::StatusOr<Chunk> result_ = Chunk();
@@ -98,19 +102,27 @@ class ParallelMapStream final : public Stream {
  public:
   ParallelMapStream(const Scope& scope, const OpInfo& info,
                     std::unique_ptr<Stream> input, StartRows start,
+                    std::shared_ptr<const Evaluator> function,
                     const ParallelMapOptions& options)
       : Stream(StatsOf(scope, info), options.counts),
+        scope_(scope),
         input_(std::move(input)),
         start_(std::move(start)),
+        min_task_nanos_(scope.run->environment.min_shared_nanos),
+        function_(std::move(function)),
+        is_shared_(function_ == nullptr),
+        may_share_(options.parallelism > 1 && !options.is_exact),
         window_(options.is_exact
                     ? 1
                     : static_cast<size_t>(2 * options.parallelism)),
         keep_order_(options.keep_order),
         is_exact_(options.is_exact),
-        doorbell_(std::make_shared<Doorbell>()) {}
+        doorbell_(std::make_shared<Doorbell>()),
+        places_(scope.run->environment.frames) {}
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
+    if (!is_shared_) return NextAlone(request);
     FillWindow(request);
     // Set before looking: a task that ends in between rings then.
     doorbell_->Set(request.waker);
@@ -127,12 +139,14 @@ class ParallelMapStream final : public Stream {
     if (piece->task != nullptr) {
       Learn(piece->task->nanos());
       PENSTOCK_ASSIGN_OR_RETURN(piece->chunk, piece->task->Take());
+      places_.Learn(piece->chunk);
       piece->task = nullptr;
       --num_tasks_;
     }
     const int64_t rows = std::min(request.max_rows, piece->rows - piece->given);
     Chunk chunk = Slice(piece->chunk, piece->given, rows);
     piece->given += rows;
+    rows_pending_ -= rows;
     if (piece->is_given()) piece->chunk = Chunk();
     while (!pieces_.empty() && pieces_.front().is_given()) pieces_.pop_front();
     return Pull::Rows(std::move(chunk));
@@ -161,6 +175,33 @@ class ParallelMapStream final : public Stream {
   }
 
  private:
+  // Computes rows here.
+  absl::StatusOr<Pull> NextAlone(const Request& request) {
+    while (!runs_.empty() && runs_.front().keep == 0) {
+      input_->SkipRows(runs_.front().drop);
+      runs_.PopFront();
+    }
+    const int64_t wanted = may_share_
+                               ? std::min(request.max_rows, rows_per_task_)
+                               : request.max_rows;
+    PENSTOCK_ASSIGN_OR_RETURN(
+        Pull pull, input_->Next({runs_.Limit(wanted), request.waker}));
+    if (!pull.has_rows()) return pull;
+    runs_.Read(pull.chunk.rows);
+    const uint64_t start = Ticks();
+    PENSTOCK_ASSIGN_OR_RETURN(pull.chunk, function_->Apply(pull.chunk, scope_));
+    if (!may_share_) return pull;
+    const double ticks = static_cast<double>(Ticks() - start);
+    const auto nanos = static_cast<int64_t>(ticks * NanosPerTick());
+    // Twice: the first time something may have been made ready.
+    const bool is_long = nanos >= min_task_nanos_;
+    is_shared_ = is_long && was_long_;
+    was_long_ = is_long;
+    Learn(nanos);
+    places_.Learn(pull.chunk);
+    return pull;
+  }
+
   // Pieces that wait for one before them are small, but not for nothing.
   size_t MaxPieces() const { return 8 * window_; }
 
@@ -179,7 +220,8 @@ class ParallelMapStream final : public Stream {
         runs_.PopFront();
         continue;
       }
-      const int64_t wanted = is_exact_ ? request.max_rows : rows_per_task_;
+      int64_t wanted = is_exact_ ? request.max_rows : rows_per_task_;
+      wanted = BatchPlaces::Limit(request.group, rows_pending_, wanted);
       absl::StatusOr<Pull> pull =
           input_->Next({runs_.Limit(wanted), request.waker});
       if (!pull.ok()) {
@@ -190,54 +232,83 @@ class ParallelMapStream final : public Stream {
       if (!pull->has_rows()) return;
       const int64_t rows = pull->chunk.rows;
       runs_.Read(rows);
+      Places places;
+      if (keep_order_) {
+        places = places_.Take(request.group, rows_pending_, rows);
+      }
+      rows_pending_ += rows;
       pieces_.push_back({position.Take(),
                          rows,
                          0,
-                         start_(std::move(pull->chunk),
+                         start_(std::move(pull->chunk), std::move(places),
                                 [doorbell = doorbell_] { doorbell->Ring(); }),
                          {}});
       ++num_tasks_;
     }
   }
 
-  // A hand-off costs about 30 µs: a task should run for ten times that.
   void Learn(int64_t nanos) {
-    if (nanos < 300'000 && rows_per_task_ < kMaxChunkRows) rows_per_task_ *= 2;
+    if (nanos < min_task_nanos_ / 10 && rows_per_task_ < kMaxChunkRows / 8) {
+      rows_per_task_ *= 4;
+    }
+    if (nanos < min_task_nanos_ && rows_per_task_ < kMaxChunkRows) {
+      rows_per_task_ *= 2;
+    }
     if (nanos > 3'000'000 && rows_per_task_ > 1) rows_per_task_ /= 2;
   }
 
+  const Scope scope_;
   const std::unique_ptr<Stream> input_;
   const StartRows start_;
+  const int64_t min_task_nanos_;
+  // Computes rows here until is_shared_; may be null.
+  const std::shared_ptr<const Evaluator> function_;
+  bool is_shared_;
+  const bool may_share_;
+  bool was_long_ = false;
   const size_t window_;
   const bool keep_order_;
   const bool is_exact_;
   const std::shared_ptr<Doorbell> doorbell_;
-  std::list<Piece> pieces_;  // in the input's order; the first has rows left
-  size_t num_tasks_ = 0;     // pieces that have one
+  std::list<Piece> pieces_;   // in the input's order; the first has rows left
+  size_t num_tasks_ = 0;      // pieces that have one
+  int64_t rows_pending_ = 0;  // in pieces, not given
   bool has_ended_ = false;
   absl::Status failure_;  // of the input
   int64_t rows_per_task_ = 1;
   GivenRuns runs_;  // of a restored state, not read yet
+  BatchPlaces places_;
 };
 
-}  // namespace
-
+// A chunk as a task on the executor.
 StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
                           std::shared_ptr<const Evaluator> function) {
   return [scope, &info, function = std::move(function)](
-             Chunk input, std::function<void()> done) {
-    auto task = std::make_shared<MapTask>(scope, info, std::move(input),
-                                          function, std::move(done));
+             Chunk input, Places places, std::function<void()> done) {
+    auto task =
+        std::make_shared<MapTask>(scope, info, std::move(input),
+                                  std::move(places), function, std::move(done));
     task->Wake();
     return task;
   };
 }
 
+}  // namespace
+
 std::unique_ptr<Stream> MakeParallelMapStream(
     const Scope& scope, const OpInfo& info, std::unique_ptr<Stream> input,
     StartRows start, const ParallelMapOptions& options) {
-  return std::make_unique<ParallelMapStream>(scope, info, std::move(input),
-                                             std::move(start), options);
+  return std::make_unique<ParallelMapStream>(
+      scope, info, std::move(input), std::move(start), nullptr, options);
+}
+
+std::unique_ptr<Stream> MakeParallelMapStream(
+    const Scope& scope, const OpInfo& info, std::unique_ptr<Stream> input,
+    std::shared_ptr<const Evaluator> function,
+    const ParallelMapOptions& options) {
+  return std::make_unique<ParallelMapStream>(
+      scope, info, std::move(input), StartOnExecutor(scope, info, function),
+      function, options);
 }
 
 }  // namespace penstock::engine

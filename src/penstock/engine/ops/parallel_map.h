@@ -7,18 +7,15 @@
 
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/operator.h"
+#include "penstock/engine/ops/batch_places.h"
 #include "penstock/engine/row_function.h"
 
 namespace penstock::engine {
 
 // Puts a chunk on its way; the function that is given is called when it is
-// done.
+// done. Results may be put where `places` says.
 using StartRows = std::function<std::shared_ptr<PendingRows>(
-    Chunk input, std::function<void()> done)>;
-
-// A chunk as a task on the executor.
-StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
-                          std::shared_ptr<const Evaluator> function);
+    Chunk input, Places places, std::function<void()> done)>;
 
 struct ParallelMapOptions {
   // At most twice as many chunks are under way or wait for their turn.
@@ -36,5 +33,12 @@ struct ParallelMapOptions {
 std::unique_ptr<Stream> MakeParallelMapStream(
     const Scope& scope, const OpInfo& info, std::unique_ptr<Stream> input,
     StartRows start, const ParallelMapOptions& options);
+
+// The same with chunks as tasks on the executor, once they take long enough:
+// until then, and always if `parallelism` is 1, the caller computes them.
+std::unique_ptr<Stream> MakeParallelMapStream(
+    const Scope& scope, const OpInfo& info, std::unique_ptr<Stream> input,
+    std::shared_ptr<const Evaluator> function,
+    const ParallelMapOptions& options);
 
 }  // namespace penstock::engine

@@ -35,6 +35,8 @@ class Filler final : public Task {
     Pull pull = Pull::Blocked();
     {
       MutexLock lock(&mutex_);
+      // Rows that are frames by themselves are so at any time.
+      group_ = request.group.rows == 1 ? request.group : Group();
       if (!items_.empty()) {
         pull = Pull::Rows(TakeFront(request.max_rows));
       } else if (!failure_.ok()) {
@@ -81,6 +83,7 @@ class Filler final : public Task {
  protected:
   Next RunSlice() override ABSL_LOCKS_EXCLUDED(mutex_) {
     int64_t room;
+    Group group;
     Stream* input;
     {
       MutexLock lock(&mutex_);
@@ -91,9 +94,10 @@ class Filler final : public Task {
       input_->Save(state);
       position_ = state.Take();
       is_pulling_ = true;
+      group = group_;
       input = input_.get();
     }
-    absl::StatusOr<Pull> pull = input->Next({room, shared_from_this()});
+    absl::StatusOr<Pull> pull = input->Next({room, shared_from_this(), group});
     Waker waker;
     std::unique_ptr<Stream> cancelled;
     {
@@ -155,6 +159,7 @@ class Filler final : public Task {
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  Group group_ ABSL_GUARDED_BY(mutex_);  // of the last request
   Waker waker_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -111,7 +111,7 @@ OperatorOr MakePythonMap(const plan::Function& function,
     const bool keeps_input = options.keeps_input;
     const bool is_random = python.is_random();
     StartRows start = [functions, settings, key, is_random, keeps_input, name,
-                       &info, run = scope.run](Chunk rows,
+                       &info, run = scope.run](Chunk rows, Places,
                                                std::function<void()> done) {
       Chunk arguments = rows;
       if (is_random) arguments.columns.push_back(SeedsOf(rows, key));

@@ -1,0 +1,68 @@
+// Where frames are made: rows are copied there or, better, computed there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "penstock/base/mutex.h"
+#include "penstock/data/arena.h"
+#include "penstock/data/buffer.h"
+#include "penstock/data/chunk.h"
+
+namespace penstock {
+
+// An encoded chunk in shared memory, with some bytes after it. The memory is
+// free again when `memory` and all columns over it have gone.
+struct Frame {
+  Owner memory;
+  uint32_t segment = 0;
+  uint64_t offset = 0;
+  size_t chunk_bytes = 0;
+  uint64_t trailer_offset = 0;
+};
+
+// The shared memory of one iterator. Thread-safe.
+class FrameMemory final : public std::enable_shared_from_this<FrameMemory> {
+ public:
+  static std::shared_ptr<FrameMemory> Make(size_t limit_bytes);
+
+  // Writable room for columns of these sizes, to be filled with rows that may
+  // become a frame: Make() then writes what else a frame has around them.
+  // Empty if there is no room.
+  std::vector<Buffer> Reserve(absl::Span<const size_t> column_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // A frame of `chunk` and then `trailer`. Columns that lie in reserved memory
+  // are not copied. ResourceExhausted past the limit (`may_exceed`: Arena).
+  absl::StatusOr<Frame> Make(const Chunk& chunk, std::string_view trailer,
+                             bool may_exceed) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Arena& arena() const { return arena_; }
+
+ private:
+  // Reserved memory. A frame may be made in it once.
+  struct Slab {
+    Arena::Region region;
+    size_t values_end;
+    bool is_used = false;
+  };
+
+  explicit FrameMemory(size_t limit_bytes) : arena_(limit_bytes) {}
+  // Frees `region` when the last holder has gone.
+  Owner Own(const Arena::Region& region);
+  // The slab that most of `chunk` lies in, marked as used; its memory's owner.
+  bool Claim(const Chunk& chunk, Slab& slab, Owner& owner)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Arena arena_;
+  Mutex mutex_;
+  std::map<const std::byte*, Slab> slabs_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock

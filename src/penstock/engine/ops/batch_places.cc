@@ -1,0 +1,77 @@
+#include "penstock/engine/ops/batch_places.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace penstock::engine {
+namespace {
+
+// Smaller groups share their frames with others.
+constexpr size_t kMinGroupBytes = size_t{256} << 10;
+
+int64_t PlaceIn(const Group& group, int64_t pending) {
+  return (group.filled + pending) % group.rows;
+}
+
+}  // namespace
+
+void BatchPlaces::Learn(const Chunk& chunk) {
+  if (memory_ == nullptr) return;
+  row_bytes_.resize(chunk.columns.size());
+  total_bytes_ = 0;
+  for (size_t c = 0; c < chunk.columns.size(); ++c) {
+    const Column& column = chunk.columns[c];
+    const bool is_fixed = column.is_dense() && column.dtype() != DType::kString;
+    row_bytes_[c] = is_fixed ? column.row_bytes() : 0;
+    total_bytes_ += row_bytes_[c];
+  }
+}
+
+int64_t BatchPlaces::Limit(const Group& group, int64_t pending, int64_t rows) {
+  if (group.rows == 0) return rows;
+  return std::min(rows, group.rows - PlaceIn(group, pending));
+}
+
+Places BatchPlaces::Take(const Group& group, int64_t pending, int64_t rows) {
+  if (group.rows == 0 || total_bytes_ * group.rows < kMinGroupBytes) return {};
+  const int64_t place = PlaceIn(group, pending);
+  if (place == 0) {
+    std::vector<size_t> sizes;
+    for (const size_t bytes : row_bytes_) sizes.push_back(bytes * group.rows);
+    group_ = memory_->Reserve(sizes);
+    next_ = 0;
+  }
+  if (place != next_ || group_.size() != row_bytes_.size()) group_.clear();
+  if (group_.empty()) return {};
+  Places places;
+  for (size_t c = 0; c < group_.size(); ++c) {
+    const size_t bytes = row_bytes_[c];
+    if (group_[c].size() != bytes * group.rows) {  // rows look otherwise now
+      group_.clear();
+      return {};
+    }
+    places.push_back(group_[c].Slice(bytes * place, bytes * rows));
+  }
+  next_ = place + rows;
+  if (next_ == group.rows) group_.clear();
+  return places;
+}
+
+void MoveTo(const Places& places, Chunk& chunk) {
+  for (size_t c = 0; c < places.size() && c < chunk.columns.size(); ++c) {
+    Column& column = chunk.columns[c];
+    Buffer place = places[c];
+    if (place.size() == 0 || !column.is_dense() ||
+        column.dtype() == DType::kString ||
+        column.values().size() != place.size() ||
+        column.values().data() == place.data()) {
+      continue;
+    }
+    std::memcpy(place.MutableAs<std::byte>(), column.values().data(),
+                place.size());
+    column = Column::Dense(column.dtype(), column.shape(), column.rows(),
+                           std::move(place));
+  }
+}
+
+}  // namespace penstock::engine
