@@ -52,6 +52,9 @@ _RECEIVE_BYTES = 64 * _EVENT.size
 # Words to the engine gather until it is waited for, or there are this many.
 _FLUSH_BYTES = 16 * _WORD.size
 _RETRY_MS = 10
+# A Ctrl-C that comes between Python's look for one and the wait would otherwise
+# be seen only when the next rows come.
+_LOOK_MS = 1000
 
 _STATE_VERSION = 1
 
@@ -174,7 +177,7 @@ class _Connection:
                 more = self._socket.recv(_RECEIVE_BYTES)
             except BlockingIOError:
                 self.is_waiting = True
-                self._poll.poll(_RETRY_MS if self._outgoing else None)
+                self._poll.poll(_RETRY_MS if self._outgoing else _LOOK_MS)
                 self.is_waiting = False
                 self.flush()
                 continue

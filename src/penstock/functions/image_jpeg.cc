@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
 
 namespace penstock::functions {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr int kMaxScans = 1000;
 
 [[noreturn]] void Exit(j_common_ptr info) {
-  longjmp(*static_cast<jmp_buf*>(info->client_data), 1);
+  longjmp(static_cast<JpegClient*>(info->client_data)->jump, 1);
 }
 // Warnings are no errors in TensorFlow; they are not printed either.
 void Ignore(j_common_ptr info, int level) {
@@ -68,8 +69,8 @@ JpegReader::JpegReader() {
   errors_.error_exit = Exit;
   errors_.emit_message = Ignore;
   errors_.output_message = Quiet;
-  info_.client_data = &jump_;
-  if (setjmp(jump_)) std::abort();  // no memory for the first few kB
+  info_.client_data = &client_;
+  if (setjmp(client_.jump)) std::abort();  // no memory for the first few kB
   jpeg_create_decompress(&info_);
   progress_ = {};
   progress_.progress_monitor = CountScans;
@@ -95,7 +96,9 @@ absl::Status JpegReader::Failure(const char* when) {
 
 absl::Status JpegReader::Open(std::string_view contents,
                               const JpegOptions& options) {
+  contents_ = contents;
   options_ = options;
+  client_.entropy.Reset();
   jpeg_abort_decompress(&info_);
   errors_.num_warnings = 0;
   errors_.msg_code = 0;
@@ -106,7 +109,7 @@ absl::Status JpegReader::Open(std::string_view contents,
   if (contents.empty()) {
     return absl::InvalidArgumentError("expected JPEG data; got no bytes");
   }
-  if (setjmp(jump_)) return Failure("its header is damaged");
+  if (setjmp(client_.jump)) return Failure("its header is damaged");
   if (jpeg_read_header(&info_, TRUE) != JPEG_HEADER_OK) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected JPEG data; got ", contents.size(),
@@ -130,7 +133,8 @@ absl::Status JpegReader::Open(std::string_view contents,
 }
 
 absl::Status JpegReader::SetRatio(int ratio) {
-  if (setjmp(jump_)) return Failure("its header is damaged");
+  if (setjmp(client_.jump)) return Failure("its header is damaged");
+  options_.ratio = ratio;
   info_.scale_num = 1;
   info_.scale_denom = static_cast<unsigned int>(ratio);
   jpeg_calc_output_dimensions(&info_);
@@ -202,18 +206,42 @@ absl::Status JpegReader::FillMissing(int64_t read, int64_t rows,
   return absl::OkStatus();
 }
 
+bool JpegReader::Start() {
+  if (jpeg_start_decompress(&info_) != TRUE) return false;
+  has_own_entropy_ =
+      !options_.is_plain && client_.entropy.Install(&info_, Exit);
+  return true;
+}
+
+template <typename ReadOnce>
+absl::Status JpegReader::ReadTwice(ReadOnce&& read_once) {
+  absl::Status status = read_once();
+  if (!client_.entropy.has_given_up()) return status;
+  JpegOptions options = options_;
+  options.is_plain = true;
+  PENSTOCK_RETURN_IF_ERROR(Open(contents_, options));
+  return read_once();
+}
+
 absl::Status JpegReader::Read(uint8_t* out) {
-  if (info_.out_color_space == JCS_CMYK) line_.resize(width() * 4);
-  if (setjmp(jump_)) return Failure("it is damaged");
-  const bool has_begun = jpeg_start_decompress(&info_) == TRUE;
-  const int64_t read = has_begun ? ReadRows(height(), width(), 0, out) : 0;
-  return FillMissing(read, height(), width() * channels_, out);
+  return ReadTwice([&] { return ReadWhole(out); });
 }
 
 absl::Status JpegReader::ReadCrop(const CropWindow& crop, bool is_exact,
                                   uint8_t* out) {
-  absl::Status status = CheckCropWindow(crop, height(), width());
-  if (!status.ok()) return status;
+  PENSTOCK_RETURN_IF_ERROR(CheckCropWindow(crop, height(), width()));
+  return ReadTwice([&] { return ReadWindow(crop, is_exact, out); });
+}
+
+absl::Status JpegReader::ReadWhole(uint8_t* out) {
+  if (info_.out_color_space == JCS_CMYK) line_.resize(width() * 4);
+  if (setjmp(client_.jump)) return Failure("it is damaged");
+  const int64_t read = Start() ? ReadRows(height(), width(), 0, out) : 0;
+  return FillMissing(read, height(), width() * channels_, out);
+}
+
+absl::Status JpegReader::ReadWindow(const CropWindow& crop, bool is_exact,
+                                    uint8_t* out) {
   // Chroma is smoothed over its neighbours: two more pixels of it on each side.
   const int64_t more = is_exact ? int64_t{2} * info_.max_h_samp_factor : 0;
   const int64_t left = std::max<int64_t>(0, crop.x - more);
@@ -221,9 +249,9 @@ absl::Status JpegReader::ReadCrop(const CropWindow& crop, bool is_exact,
   auto x = static_cast<JDIMENSION>(left);
   auto columns = static_cast<JDIMENSION>(right - left);
   line_.resize(width() * (info_.out_color_space == JCS_CMYK ? 4 : channels_));
-  if (setjmp(jump_)) return Failure("it is damaged");
+  if (setjmp(client_.jump)) return Failure("it is damaged");
   int64_t read = 0;
-  if (jpeg_start_decompress(&info_) == TRUE) {
+  if (Start()) {
     if (columns < info_.output_width) {
       jpeg_crop_scanline(&info_, &x, &columns);
     } else {
@@ -239,6 +267,10 @@ absl::Status JpegReader::ReadCrop(const CropWindow& crop, bool is_exact,
 
 namespace {
 
+[[noreturn]] void ExitWriter(j_common_ptr info) {
+  longjmp(*static_cast<jmp_buf*>(info->client_data), 1);
+}
+
 // What must outlive a jump out of the library.
 struct Writer {
   jpeg_compress_struct info;
@@ -250,7 +282,7 @@ struct Writer {
   Writer() {
     std::memset(&info, 0, sizeof(info));
     info.err = jpeg_std_error(&errors);
-    errors.error_exit = Exit;
+    errors.error_exit = ExitWriter;
     errors.emit_message = Ignore;
     errors.output_message = Quiet;
     info.client_data = &jump;

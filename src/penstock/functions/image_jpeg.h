@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "penstock/functions/image_jpeg_entropy.h"
 
 // clang-format off
 #include <cstdio>     // which the next one needs
@@ -28,6 +29,8 @@ struct JpegOptions {
   bool is_accurate = false;  // the slower of the two integer transforms
   bool fancy_upscaling = true;
   bool try_recover_truncated = false;
+  // Huffman decoding is libjpeg's own: what ours is compared with.
+  bool is_plain = false;
   // The part of the rows that must be there; those missing are black.
   float acceptable_fraction = 1;
 };
@@ -62,6 +65,8 @@ class JpegReader final {
   int64_t file_height() const { return info_.image_height; }
   int64_t file_width() const { return info_.image_width; }
   int file_channels() const { return info_.num_components; }
+  // Whether the last image that was read was decoded by JpegEntropy.
+  bool has_own_entropy() const { return has_own_entropy_; }
   // After Open(): another ratio than the one it was given.
   absl::Status SetRatio(int ratio);
 
@@ -74,6 +79,13 @@ class JpegReader final {
   absl::Status ReadCrop(const CropWindow& crop, bool is_exact, uint8_t* out);
 
  private:
+  // Read() and ReadCrop(), once: what they give up is read again, plainly.
+  template <typename ReadOnce>
+  absl::Status ReadTwice(ReadOnce&& read_once);
+  absl::Status ReadWhole(uint8_t* out);
+  absl::Status ReadWindow(const CropWindow& crop, bool is_exact, uint8_t* out);
+  // Whether there is something to decode.
+  bool Start();
   absl::Status Failure(const char* when);
   absl::Status CheckSize();
   // Rows [begin, end) of the file, of which `offset` pixels are left out on the
@@ -82,13 +94,15 @@ class JpegReader final {
   absl::Status FillMissing(int64_t read, int64_t rows, int64_t row_bytes,
                            uint8_t* out);
 
+  std::string_view contents_;
   JpegOptions options_;
   int channels_ = 0;
+  bool has_own_entropy_ = false;
   jpeg_decompress_struct info_;
   jpeg_error_mgr errors_;
   jpeg_source_mgr source_;
   jpeg_progress_mgr progress_;
-  jmp_buf jump_;
+  JpegClient client_;
   std::vector<uint8_t> line_;
 };
 
