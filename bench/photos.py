@@ -19,7 +19,7 @@ def files(height: int, width: int, count: int) -> list[bytes]:
     """`count` files of that size; 2 under BENCH_SMOKE=1."""
     if os.environ.get("BENCH_SMOKE"):
         count = 2
-    path = _FOLDER / f"photos-{height}x{width}-{count}.npz"
+    path = _FOLDER / f"photographs-{height}x{width}-{count}.npz"
     if not path.exists():
         _FOLDER.mkdir(parents=True, exist_ok=True)
         made = [_encode(_photo(height, width, i)) for i in range(count)]
@@ -50,7 +50,7 @@ def _photo(height: int, width: int, seed: int) -> np.ndarray:
         light = random.normal(size=(rows, columns, 1))
         colour = random.normal(size=(rows, columns, 3)) * 0.3
         out += weight * _stretched(light + colour, height, width)
-    out += random.normal(size=(height, width, 1)) * 3
+    out += random.normal(size=(height, width, 1)) * 7
     return np.clip(out, 0, 255).astype(np.uint8)
 
 
