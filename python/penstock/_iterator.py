@@ -57,7 +57,16 @@ _STATE_VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class _Position:
+class Start:
+    """What an iterator begins with, where it is not the engine's to choose."""
+
+    epoch: int | None = None
+    # What all that has no seed of its own is seeded from.
+    seed: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Position:
     """A frame's state, and how many of its rows were returned since."""
 
     state: bytes
@@ -78,15 +87,15 @@ class _Connection:
     def __init__(
         self,
         dataset: Dataset,
-        position: _Position | None,
-        epoch: int | None,
+        position: Position | None,
+        start: Start,
         defaults: dict[str, Any],
         is_recovery: bool,
     ) -> None:
         near, far = socket.socketpair()
         try:
             with far:
-                body = self._request(dataset, position, epoch, defaults)
+                body = self._request(dataset, position, start, defaults)
                 body["is_recovery"] = is_recovery
                 info = self._make(dataset, body, far)
         except BaseException:
@@ -120,8 +129,8 @@ class _Connection:
     @staticmethod
     def _request(
         dataset: Dataset,
-        position: _Position | None,
-        epoch: int | None,
+        position: Position | None,
+        start: Start,
         defaults: dict[str, Any],
     ) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -133,8 +142,10 @@ class _Connection:
         if position is not None:
             body["state"] = _engine.to_base64(position.state)
             body["skip_rows"] = position.skip
-        if epoch is not None:
-            body["epoch"] = epoch
+        if start.epoch is not None:
+            body["epoch"] = start.epoch
+        if start.seed is not None:
+            body["seed"] = start.seed
         return body
 
     def _make(
@@ -231,9 +242,9 @@ class Iterator(IteratorABC[Any]):
         [np.int64(1), np.int64(2), np.int64(3)]
     """
 
-    def __init__(self, dataset: Dataset, epoch: int | None = None) -> None:
+    def __init__(self, dataset: Dataset, start: Start | None = None) -> None:
         self._dataset = dataset
-        self._epoch = epoch
+        self._start = start or Start()
         self._defaults = _options.defaults().to_json()
         self._lock = threading.RLock()
         self._is_closed = False
@@ -358,9 +369,9 @@ class Iterator(IteratorABC[Any]):
         self._state = state
         self._rows = iter(elements[:end] if errors else elements)
 
-    def _position(self) -> _Position:
+    def _position(self) -> Position:
         left = operator.length_hint(self._rows) + self._parts_rows
-        return _Position(self._state, self._frame_rows - left)
+        return Position(self._state, self._frame_rows - left)
 
     def _recover(self, connection: _Connection) -> None:
         """Goes on with another engine at the last row that was returned."""
@@ -379,11 +390,11 @@ class Iterator(IteratorABC[Any]):
         self._connect(position, is_recovery=True)
 
     def _connect(
-        self, position: _Position | None, is_recovery: bool = False
+        self, position: Position | None, is_recovery: bool = False
     ) -> _Connection:
         self._disconnect()
         connection = _Connection(
-            self._dataset, position, self._epoch, self._defaults, is_recovery
+            self._dataset, position, self._start, self._defaults, is_recovery
         )
         self._connection = connection
         self._fingerprint = connection.fingerprint
@@ -409,16 +420,23 @@ class Iterator(IteratorABC[Any]):
         Small, and needs no engine: it can be taken after an interrupt or an
         error, before the first element and after the last.
         """
+        return self.state_at(self.position())
+
+    def position(self) -> Position:
+        """The position after the last element returned, at next to no cost."""
         with self._lock:
-            position = self._position()
-            text = _engine.to_base64(position.state)
-            return {
-                "version": _STATE_VERSION,
-                "fingerprint": self._fingerprint,
-                "state": text,
-                "skip": position.skip,
-                "crc32": _crc32(text, position.skip),
-            }
+            return self._position()
+
+    def state_at(self, position: Position) -> dict[str, Any]:
+        """What `state_dict()` gave at `position`."""
+        text = _engine.to_base64(position.state)
+        return {
+            "version": _STATE_VERSION,
+            "fingerprint": self._fingerprint,
+            "state": text,
+            "skip": position.skip,
+            "crc32": _crc32(text, position.skip),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes to where `state` was taken: the element after it comes next.
@@ -461,7 +479,7 @@ class Iterator(IteratorABC[Any]):
             before = self._connection
             self._connection = None
             try:
-                self._connect(_Position(data, skip))
+                self._connect(Position(data, skip))
             except PenstockError as error:
                 self._connection = before
                 raise refused(type(error), str(error)) from None
