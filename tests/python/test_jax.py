@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from complaints import refuses
+from killed import check_resumes_exactly
 
 # Before JAX looks at its devices, which it does once.
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
@@ -272,6 +273,10 @@ def test_ranks_share_the_elements():
     ]
     assert even == [3, 3, 3]
     assert len(numbers(44).to_jax(rank=0, world_size=3, drop_uneven=True)) == 3
+
+
+def test_a_killed_training_goes_on(tmp_path):
+    check_resumes_exactly("jax", tmp_path)
 
 
 def test_importing_penstock_imports_no_framework():
