@@ -18,6 +18,7 @@ def _names(doctest_namespace: dict[str, Any]) -> None:
 # Modules that can be imported only where a package is installed.
 _NEEDS = {
     "_jax.py": "jax",
+    "_tables.py": "pyarrow",
     "_tensorflow.py": "tensorflow",
     "_torch.py": "torch",
 }

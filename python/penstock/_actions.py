@@ -27,9 +27,10 @@ from penstock._transforms import _folding
 # Transformations that give each element a place known beforehand.
 _WITH_PLACES = frozenset(
     {
-        "batch", "cache", "concatenate", "enumerate", "from_list",
-        "from_tensor_slices", "from_tensors", "map", "prefetch", "range",
-        "repeat", "rows", "shard", "skip", "take", "with_options", "zip",
+        "batch", "cache", "concatenate", "enumerate", "from_arrow",
+        "from_huggingface", "from_list", "from_pandas", "from_tensor_slices",
+        "from_tensors", "map", "prefetch", "range", "repeat", "rows", "shard",
+        "skip", "take", "with_options", "zip",
     }
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from penstock._packages import need
 from penstock._pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from penstock._dataset import Dataset
     from penstock._jax import JaxDataset
     from penstock._torch import TorchDataset
 
@@ -136,3 +137,70 @@ class Frameworks(Pipeline):
             drop_uneven,
             seed,
         )
+
+    @staticmethod
+    def from_arrow(data: Any) -> Dataset:
+        """The rows of an Arrow table, each a dict of its columns.
+
+        Lists become arrays of any length, those of a fixed size arrays of that
+        size; structs become dicts, dictionaries their values, dates and times
+        counts of their unit. A null among floats is NaN; other nulls are
+        refused. Columns are copied once, as they are.
+
+        Example:
+            >>> import pyarrow as pa                       # doctest: +SKIP
+            >>> table = pa.table({"x": [1, 2], "s": ["a", "b"]})
+            ...                                            # doctest: +SKIP
+            >>> list(ps.Dataset.from_arrow(table))         # doctest: +SKIP
+            [{'x': np.int64(1), 's': b'a'}, {'x': np.int64(2), 's': b'b'}]
+
+        Args:
+            data: A `pyarrow.Table`, record batches, a reader of them, or
+                anything that gives an Arrow stream, such as a polars DataFrame.
+        """
+        need("pyarrow", "from_arrow", "pyarrow")
+        from penstock._tables import from_arrow
+
+        return from_arrow(data)
+
+    @staticmethod
+    def from_pandas(df: Any) -> Dataset:
+        """The rows of a pandas DataFrame, each a dict of its columns.
+
+        As `from_arrow` has it: categories become their values, times counts of
+        their unit. The index is left out; `df.reset_index()` makes it a column.
+
+        Example:
+            >>> import pandas as pd                        # doctest: +SKIP
+            >>> df = pd.DataFrame({"x": [1, 2], "s": ["a", "b"]})
+            ...                                            # doctest: +SKIP
+            >>> list(ps.Dataset.from_pandas(df))           # doctest: +SKIP
+            [{'x': np.int64(1), 's': b'a'}, {'x': np.int64(2), 's': b'b'}]
+        """
+        need("pandas", "from_pandas", "pandas")
+        need("pyarrow", "from_pandas", "pyarrow")
+        from penstock._tables import from_pandas
+
+        return from_pandas(df)
+
+    @staticmethod
+    def from_huggingface(dataset: Any) -> Dataset:
+        """The rows of one split of a Hugging Face dataset, as dicts.
+
+        As `from_arrow` has it, in the order that `select`, `shuffle` and
+        `filter` gave them. Images and sounds are the bytes of their files, for
+        `ps.image.decode_image` and the like. A dataset that streams is read as
+        it goes, in a thread of this process, and anew by each iterator.
+
+        Example:
+            >>> import datasets                            # doctest: +SKIP
+            >>> rows = datasets.Dataset.from_dict({"x": [1, 2, 3]})
+            ...                                            # doctest: +SKIP
+            >>> list(ps.Dataset.from_huggingface(rows.select([2, 0])))
+            ...                                            # doctest: +SKIP
+            [{'x': np.int64(3)}, {'x': np.int64(1)}]
+        """
+        need("datasets", "from_huggingface", "datasets")
+        from penstock._tables import from_huggingface
+
+        return from_huggingface(dataset)

@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 
 NEEDS = {
+    "test_tables.py": ("pandas", "pyarrow", "datasets"),
     "test_torch.py": ("torch", "torchdata"),
     "test_distributed.py": ("torch",),
 }
