@@ -204,3 +204,26 @@ class Frameworks(Pipeline):
         from penstock._tables import from_huggingface
 
         return from_huggingface(dataset)
+
+    def to_tf(self) -> Any:
+        """The elements as a `tf.data.Dataset`, for `model.fit` and the like.
+
+        `ps.Ragged` becomes a RaggedTensor, `ps.Sparse` a SparseTensor. Each
+        iteration is the dataset's next epoch. TensorFlow copies elements, and
+        takes them one by one: batch before, not after.
+
+        TensorFlow reads ahead as it likes, so that nobody knows which elements
+        the model has seen. To resume exactly, iterate over the dataset itself:
+        TensorFlow takes its arrays as they are.
+
+        Example:
+            >>> ds = ps.Dataset.range(6).batch(4)
+            >>> for batch in ds.to_tf():                   # doctest: +SKIP
+            ...     print(batch.numpy())
+            [0 1 2 3]
+            [4 5]
+        """
+        need("tensorflow", "to_tf", "tensorflow")
+        from penstock._tensorflow import to_tf
+
+        return to_tf(self._self())

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 
 NEEDS = {
     "test_tables.py": ("pandas", "pyarrow", "datasets"),
+    "test_tensorflow.py": ("tensorflow",),
     "test_torch.py": ("torch", "torchdata"),
     "test_distributed.py": ("torch",),
 }
