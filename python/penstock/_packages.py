@@ -5,12 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from penstock._errors import FailedPreconditionError
+from penstock._errors import MissingPackageError
 from penstock._location import refused
-
-
-class MissingPackageError(FailedPreconditionError, ImportError):
-    """A package that this function needs is not installed."""
 
 
 def need(module: str, function: str, package: str) -> Any:

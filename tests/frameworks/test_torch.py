@@ -252,6 +252,17 @@ def test_a_loader_may_batch():
     ]
 
 
+def test_workers_start_in_the_middle_of_an_iteration():
+    feed = numbers().to_torch()
+    it = iter(feed)
+    first = next(it)
+    kept = first.clone()
+    found = items(DataLoader(feed, batch_size=None, num_workers=2))
+    assert sorted(found) == list(range(40))
+    assert torch.equal(first, kept)
+    assert sorted(items([first]) + items(it)) == list(range(40))
+
+
 def test_composites_cross_from_workers():
     ragged = ps.Dataset.from_list([[1], [2, 3], [4]]).ragged_batch(2)
     loader = DataLoader(ragged.to_torch(), batch_size=None, num_workers=2)

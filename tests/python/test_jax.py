@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -275,6 +276,59 @@ def test_ranks_share_the_elements():
     assert len(numbers(44).to_jax(rank=0, world_size=3, drop_uneven=True)) == 3
 
 
+PROCESS = """
+import sys
+import jax
+import numpy as np
+import penstock as ps
+
+rank, port = int(sys.argv[1]), sys.argv[2]
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank)
+feed = ps.Dataset.range(42).shuffle(42).batch(4).to_jax(drop_uneven=True)
+total = jax.jit(lambda batch: batch.sum())
+for batch in feed:
+    assert batch.shape == (8,), batch.shape
+    mine = [s.data.tolist() for s in batch.addressable_shards]
+    print("step", int(total(batch)), *sum(mine, []), flush=True)
+"""
+
+
+def test_processes_share_arrays():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, str(rank), port],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    said = [process.communicate(timeout=200)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    steps = [
+        [
+            list(map(int, line.split()[1:]))
+            for line in text.splitlines()
+            if line.startswith("step")
+        ]
+        for text in said
+    ]
+    assert len(steps[0]) == len(steps[1]) == 5
+    seen = []
+    for (total, *a), (same, *b) in zip(*steps, strict=True):
+        assert total == same == sum(a) + sum(b)
+        seen += a + b
+    assert len(set(seen)) == len(seen) == 40
+
+
 def test_a_killed_training_goes_on(tmp_path):
     check_resumes_exactly("jax", tmp_path)
 
@@ -294,5 +348,6 @@ def test_importing_penstock_imports_no_framework():
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "penstock._torch", raising=False)
-    with refuses(ImportError, "pip install torch"):
+    with refuses(ps.MissingPackageError, "pip install torch") as caught:
         ps.Dataset.range(3).to_torch()
+    assert isinstance(caught.value, ImportError)
