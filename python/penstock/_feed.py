@@ -128,6 +128,7 @@ class FeedIterator(IteratorABC[Any]):
                 self._taken = next(self._source), self._source.position()
             except StopIteration:
                 self._has_ended = True
+                self._source.release()
                 return
             except Exception as error:
                 found = _Ready(None, error, self._source.position())
@@ -264,6 +265,7 @@ class Feed:
         named = unnamed_epoch if self._named is None else self._named
         start = Start((named + self._count) % _MAX_EPOCH, self._seed)
         self._count += 1
+        self._iterator = None  # If nobody else has it, its memory goes first.
         shard = self._shard(worker)
         source = _iterator.Iterator(self._sharded(worker), start)
         self._iterator = FeedIterator(self, source, shard, start, convert)
@@ -322,6 +324,26 @@ class Feed:
         self._named, self._count = start.epoch, 0
         self._pending = state if state["input"] is not None else None
         self._iterator = None
+
+
+def check_not_sharded(dataset: Dataset, rank: Rank) -> None:
+    """Refuses to share by ranks that nobody named what is so shared already.
+
+    Raises:
+        InvalidArgumentError: The pipeline has a shard for each rank.
+    """
+    if rank.total == 1:
+        return
+    for node in dataset._describe().get("nodes", []):
+        shards = str(node.get("detail", "")).partition(",")[0]
+        if node.get("op") == "shard" and shards == f"num_shards={rank.total}":
+            raise refused(
+                InvalidArgumentError,
+                f"elements must be shared between the {rank.total} ranks once; "
+                f"got a pipeline with {node.get('name')}({node['detail']}).\n"
+                "  Say rank=0, world_size=1 if those are the shares of the "
+                "ranks; otherwise name the rank and world_size yourself.",
+            )
 
 
 def _nth_of_each(dataset: Dataset, n: int, size: int) -> Dataset:

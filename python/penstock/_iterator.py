@@ -505,6 +505,19 @@ class Iterator(IteratorABC[Any]):
             except EngineGoneError:
                 raise self._connection.engine.death() from None
 
+    def release(self) -> None:
+        """Frees what it holds in the engine until it is gone on with.
+
+        Nothing else changes: arrays stay valid, and so does the position.
+        """
+        with self._lock:
+            position = self._position()
+            self._disconnect()
+            self._rows = iter(())
+            self._parts.clear()
+            self._parts_rows = 0
+            self._state, self._frame_rows = position.state, position.skip
+
     def close(self) -> None:
         """Ends the iterator and frees what it holds in the engine.
 

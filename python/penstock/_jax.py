@@ -111,8 +111,10 @@ def to_jax(
     else:
         _check_sharding(sharding, spec)
     process = Rank(jax.process_index(), jax.process_count())
-    rank_ = Rank.of(rank, world_size, process)
-    feed = Feed(dataset, rank_, drop_uneven, seed, ahead)
+    if rank is None and world_size is None:
+        _feed.check_not_sharded(dataset, process)
+    found = Rank.of(rank, world_size, process)
+    feed = Feed(dataset, found, drop_uneven, seed, ahead)
     return JaxDataset(feed, sharding)
 
 

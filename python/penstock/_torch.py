@@ -171,6 +171,7 @@ def to_torch(
     """What `Dataset.to_torch` gives."""
     if rank is None and world_size is None:
         found = _current_rank()
+        _feed.check_not_sharded(dataset, found)
     else:
         found = Rank.of(rank, world_size, ALONE)
     return TorchDataset(dataset, device, pin_memory, found, drop_uneven, seed)

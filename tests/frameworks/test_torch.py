@@ -371,6 +371,17 @@ def test_environment_names_the_rank(monkeypatch):
         ds.to_torch()
 
 
+def test_what_was_sharded_is_not_sharded_again(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    ds = ps.Dataset.range(8).shard(2, 1).batch(2)
+    with refuses(ps.InvalidArgumentError, "shard_1", "world_size=1"):
+        ds.to_torch()
+    assert items(ds.to_torch(rank=0, world_size=1)) == [1, 3, 5, 7]
+    assert items(ds.to_torch(rank=1, world_size=2)) == [5, 7]
+    assert items(ps.Dataset.range(8).shard(4, 1).batch(1).to_torch()) == [5]
+
+
 @pytest.mark.parametrize(
     "given", [{"rank": 1}, {"world_size": 2}, {"rank": 2, "world_size": 2}]
 )
@@ -419,6 +430,19 @@ def test_state_at_both_ends():
     assert [items(other), items(other)] == [first, second]
     other.load_state_dict(at_end)
     assert [items(other), items(other)] == [[], second]
+
+
+def test_a_finished_iterator_goes_back():
+    it = iter(numbers().to_torch())
+    next(it)
+    state = it.state_dict()
+    rest = items(it)
+    assert items(it) == []  # and holds nothing in the engine
+    at_end = it.state_dict()
+    it.load_state_dict(state)
+    assert items(it) == rest
+    it.load_state_dict(at_end)
+    assert items(it) == []
 
 
 def test_pickles():
