@@ -3,7 +3,9 @@
 import dataclasses
 import gc
 import json
+import os
 import pickle
+import signal
 import warnings
 from itertools import chain
 from typing import NamedTuple
@@ -142,6 +144,69 @@ def test_writing_into_a_tensor_changes_no_other():
             seen.append(batch.clone())
             batch.fill_(-1)
     assert torch.equal(torch.cat(seen), torch.arange(64 * 4096))
+
+
+SHARED = {
+    "one column twice": lambda: (
+        ps.Dataset.range(64).batch(8).map(lambda x: (x, x))
+    ),
+    "cached": lambda: ps.Dataset.range(64).batch(8).cache().repeat(3),
+    "one value again and again": lambda: ps.Dataset.from_tensors(
+        np.arange(1000)
+    ).repeat(20),
+    "zipped with itself": lambda: ps.Dataset.zip(
+        *[ps.Dataset.range(64).batch(8).cache()] * 2
+    ),
+    "windows that overlap": lambda: (
+        ps.Dataset.range(64)
+        .window(8, shift=4, drop_remainder=True)
+        .flat_map(lambda window: window.batch(8))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_writing_changes_nothing_that_comes_from_the_same(name):
+    ds = SHARED[name]()
+    for _ in range(2):
+        expected = [np.array(element) for element in ds]
+        for i, element in enumerate(ds.to_torch()):
+            parts = element if isinstance(element, tuple) else (element,)
+            for j, part in enumerate(parts):
+                want = expected[i] if len(parts) == 1 else expected[i][j]
+                assert np.array_equal(part.numpy(), want)
+                part.fill_(-1)
+
+
+def test_a_killed_engine_is_replaced():
+    from penstock import _engine
+
+    feed = numbers(4000, 10).to_torch()
+    seen = []
+    for step, batch in enumerate(feed):
+        seen += batch.tolist()
+        if step in (3, 200):
+            os.kill(_engine.current().pid, signal.SIGKILL)
+    assert sorted(seen) == list(range(4000))
+
+
+def test_an_interrupt_loses_nothing():
+    it = iter(ps.Dataset.range(5).to_torch())
+    convert = it._convert
+
+    def interrupted(element):
+        it._convert = convert
+        raise KeyboardInterrupt
+
+    first = int(next(it))
+    it._convert = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    state = it.state_dict()
+    rest = [int(x) for x in it]
+    assert [first, *rest] == [0, 1, 2, 3, 4]
+    it.load_state_dict(state)
+    assert [int(x) for x in it] == rest
 
 
 def test_kept_tensors_keep_their_values():
