@@ -105,7 +105,7 @@ class FeedIterator(IteratorABC[Any]):
         # Taken and not yet converted: an interrupt must not lose it.
         self._taken: tuple[Any, Position] | None = None
         self._has_ended = False
-        self._seen = source.position()
+        self._seen = source._position()
 
     def __iter__(self) -> FeedIterator:
         return self
@@ -113,6 +113,8 @@ class FeedIterator(IteratorABC[Any]):
     def __next__(self) -> Any:
         ready = self._ready
         while len(ready) <= self._ahead and not self._has_ended:
+            if ready and not self._source._is_ready():
+                break  # Nobody waits for what comes after.
             self._take()
         if not ready:
             raise StopIteration
@@ -125,13 +127,13 @@ class FeedIterator(IteratorABC[Any]):
         """Makes the next element ready; an error is one of them."""
         if self._taken is None:
             try:
-                self._taken = next(self._source), self._source.position()
+                self._taken = next(self._source), self._source._position()
             except StopIteration:
                 self._has_ended = True
-                self._source.release()
+                self._source._release()
                 return
             except Exception as error:
-                found = _Ready(None, error, self._source.position())
+                found = _Ready(None, error, self._source._position())
                 self._ready.append(found)
                 return
         element, position = self._taken
@@ -149,7 +151,7 @@ class FeedIterator(IteratorABC[Any]):
             "epoch": self._start.epoch,
             "seed": self._start.seed,
             "shard": list(self._shard),
-            "input": self._source.state_at(self._seen),
+            "input": self._source._state_at(self._seen),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -171,7 +173,7 @@ class FeedIterator(IteratorABC[Any]):
         self._ready.clear()
         self._taken = None
         self._has_ended = False
-        self._seen = self._source.position()
+        self._seen = self._source._position()
         self._start = start
         feed = self._feed()
         if feed is not None:

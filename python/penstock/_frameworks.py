@@ -94,10 +94,10 @@ class Frameworks(Pipeline):
         """The elements as structures of `jax.Array`, on their devices.
 
         Over several devices, arrays are cut along their first dimension, the
-        batch, and scalars are put on each; `prefetch` elements are put there
-        ahead of the one that you have. On one CPU, arrays lie on the memory
-        that the engine wrote where they may. By JAX's own rule 64-bit numbers
-        become 32-bit ones unless `jax_enable_x64` is set.
+        batch, and scalars are put on each; up to `prefetch` elements are put
+        there ahead of the one that you have. On one CPU, arrays lie on the
+        memory that the engine wrote where they may. By JAX's own rule 64-bit
+        numbers become 32-bit ones unless `jax_enable_x64` is set.
 
         With several processes (`jax.distributed`), each reads every n-th
         element, as `to_torch` says, and brings its part of arrays that all of
@@ -117,7 +117,8 @@ class Frameworks(Pipeline):
             devices: Those to put batches on; all of them if left out.
             sharding: In place of devices, how arrays lie on them: a
                 `jax.sharding.Sharding`, or a structure of them.
-            prefetch: How many elements are made ready ahead.
+            prefetch: How many elements are made ready ahead, if the engine has
+                them; nobody waits for that.
             rank: Which process this is; by default JAX's `process_index()`.
             world_size: How many there are; by default `process_count()`.
             drop_uneven: Leaves out the last elements if they are too few for

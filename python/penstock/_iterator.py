@@ -198,6 +198,13 @@ class _Connection:
         self._partial = data[whole:]
         self._events.extend(_EVENT.iter_unpack(data[:whole]))
 
+    def is_ready(self) -> bool:
+        """Whether `next_event` would not wait, or never come before asked."""
+        if self._events or self.is_row_exact:
+            return True
+        self.flush()  # The engine may wait for what is due.
+        return bool(self._poll.poll(0))
+
     def taken(self, frame: int) -> None:
         """Tells the engine, soon, that `frame` was taken."""
         self._outgoing += _WORD.pack(_CONSUMED, 0, frame)
@@ -370,6 +377,7 @@ class Iterator(IteratorABC[Any]):
         self._rows = iter(elements[:end] if errors else elements)
 
     def _position(self) -> Position:
+        """After the last element returned; at next to no cost."""
         left = operator.length_hint(self._rows) + self._parts_rows
         return Position(self._state, self._frame_rows - left)
 
@@ -414,20 +422,34 @@ class Iterator(IteratorABC[Any]):
             self._connection.close()
             self._connection = None
 
+    def _is_ready(self) -> bool:
+        """Whether the next element, or the end, comes without a wait.
+
+        Of a pipeline that computes only what is asked for, it is always true.
+        """
+        with self._lock:
+            if operator.length_hint(self._rows) or self._parts:
+                return True
+            if self._has_ended or self._is_closed:
+                return True
+            connection = self._connection
+            if connection is None or connection.owner != os.getpid():
+                return False
+            try:
+                return connection.is_ready()
+            except EngineGoneError:
+                return True  # The next element finds another engine.
+
     def state_dict(self) -> dict[str, Any]:
         """The position after the last element returned; fit for JSON.
 
         Small, and needs no engine: it can be taken after an interrupt or an
         error, before the first element and after the last.
         """
-        return self.state_at(self.position())
-
-    def position(self) -> Position:
-        """The position after the last element returned, at next to no cost."""
         with self._lock:
-            return self._position()
+            return self._state_at(self._position())
 
-    def state_at(self, position: Position) -> dict[str, Any]:
+    def _state_at(self, position: Position) -> dict[str, Any]:
         """What `state_dict()` gave at `position`."""
         text = _engine.to_base64(position.state)
         return {
@@ -505,7 +527,7 @@ class Iterator(IteratorABC[Any]):
             except EngineGoneError:
                 raise self._connection.engine.death() from None
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Frees what it holds in the engine until it is gone on with.
 
         Nothing else changes: arrays stay valid, and so does the position.
