@@ -22,3 +22,8 @@ collect_ignore = [
     for name, packages in NEEDS.items()
     if any(importlib.util.find_spec(package) is None for package in packages)
 ]
+
+
+def pytest_collection_modifyitems(items):
+    """TensorFlow's tests come last: once it has threads, nobody should fork."""
+    items.sort(key=lambda item: item.path.name == "test_tensorflow.py")
