@@ -15,6 +15,21 @@ def _names(doctest_namespace: dict[str, Any]) -> None:
     doctest_namespace["ps"] = ps
 
 
+_FRAMEWORKS = ("datasets", "jax", "pandas", "pyarrow", "tensorflow", "torch")
+_HAS_FRAMEWORKS = all(map(importlib.util.find_spec, _FRAMEWORKS))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Examples of frameworks run where all are: in `make test-frameworks`.
+
+    JAX alone would not do: it starts threads, and later tests fork.
+    """
+    mark = pytest.mark.skip(reason="make test-frameworks runs it")
+    for item in items:
+        if not _HAS_FRAMEWORKS and ".Frameworks." in item.name:
+            item.add_marker(mark)
+
+
 # Modules that can be imported only where a package is installed.
 _NEEDS = {
     "_jax.py": "jax",

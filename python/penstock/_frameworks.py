@@ -48,7 +48,7 @@ class Frameworks(Pipeline):
 
         Example:
             >>> ds = ps.Dataset.range(6).batch(4)
-            >>> for batch in ds.to_torch():                # doctest: +SKIP
+            >>> for batch in ds.to_torch():
             ...     print(batch)
             tensor([0, 1, 2, 3])
             tensor([4, 5])
@@ -107,11 +107,11 @@ class Frameworks(Pipeline):
         iterators, are of what you have seen, not of what is ready.
 
         Example:
-            >>> ds = ps.Dataset.range(6).batch(4)
-            >>> for batch in ds.to_jax():                  # doctest: +SKIP
+            >>> ds = ps.Dataset.range(8).batch(4)
+            >>> for batch in ds.to_jax():
             ...     print(batch)
             [0 1 2 3]
-            [4 5]
+            [4 5 6 7]
 
         Args:
             devices: Those to put batches on; all of them if left out.
@@ -149,10 +149,9 @@ class Frameworks(Pipeline):
         refused. Columns are copied once, as they are.
 
         Example:
-            >>> import pyarrow as pa                       # doctest: +SKIP
+            >>> import pyarrow as pa
             >>> table = pa.table({"x": [1, 2], "s": ["a", "b"]})
-            ...                                            # doctest: +SKIP
-            >>> list(ps.Dataset.from_arrow(table))         # doctest: +SKIP
+            >>> list(ps.Dataset.from_arrow(table))
             [{'x': np.int64(1), 's': b'a'}, {'x': np.int64(2), 's': b'b'}]
 
         Args:
@@ -172,10 +171,9 @@ class Frameworks(Pipeline):
         their unit. The index is left out; `df.reset_index()` makes it a column.
 
         Example:
-            >>> import pandas as pd                        # doctest: +SKIP
+            >>> import pandas as pd
             >>> df = pd.DataFrame({"x": [1, 2], "s": ["a", "b"]})
-            ...                                            # doctest: +SKIP
-            >>> list(ps.Dataset.from_pandas(df))           # doctest: +SKIP
+            >>> list(ps.Dataset.from_pandas(df))
             [{'x': np.int64(1), 's': b'a'}, {'x': np.int64(2), 's': b'b'}]
         """
         need("pandas", "from_pandas", "pandas")
@@ -194,11 +192,9 @@ class Frameworks(Pipeline):
         it goes, in a thread of this process, and anew by each iterator.
 
         Example:
-            >>> import datasets                            # doctest: +SKIP
+            >>> import datasets
             >>> rows = datasets.Dataset.from_dict({"x": [1, 2, 3]})
-            ...                                            # doctest: +SKIP
             >>> list(ps.Dataset.from_huggingface(rows.select([2, 0])))
-            ...                                            # doctest: +SKIP
             [{'x': np.int64(3)}, {'x': np.int64(1)}]
         """
         need("datasets", "from_huggingface", "datasets")
@@ -219,7 +215,7 @@ class Frameworks(Pipeline):
 
         Example:
             >>> ds = ps.Dataset.range(6).batch(4)
-            >>> for batch in ds.to_tf():                   # doctest: +SKIP
+            >>> for batch in ds.to_tf():
             ...     print(batch.numpy())
             [0 1 2 3]
             [4 5]
