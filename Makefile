@@ -1,11 +1,12 @@
 # The front door. Each target sets up what it needs; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo setup build test check fix sanitize matrix bench wheel clean
+.PHONY: help demo setup build test test-frameworks check fix sanitize matrix \
+  bench wheel clean
 
 PYTHON := .venv/bin/python
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 23
 
 demo:  ## build, then run the main job on a small data set
 	@tools/setup demo
@@ -26,6 +27,11 @@ check: build  ## format, lint, includes, sizes and types
 test: build  ## checks but for clang-tidy, then every test; the last line is the count
 	@tools/check --quick
 	@tools/run_tests
+
+test-frameworks: setup  ## the tests with torch, TensorFlow, datasets and pandas
+	@tools/setup_frameworks
+	@.venv-frameworks/bin/python -m pytest -q tests/frameworks tests/docs \
+	  tests/python/test_jax.py python/penstock/_frameworks.py
 
 fix:  ## repair what check finds and a tool can repair
 	@tools/setup

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock import _engine, _spec
 from penstock._errors import (
@@ -12,7 +12,7 @@ from penstock._errors import (
     OutOfRangeError,
     UnimplementedError,
 )
-from penstock._iterator import Iterator
+from penstock._iterator import Iterator, Start
 from penstock._location import refused
 from penstock._options import Options
 from penstock._pipeline import (
@@ -24,16 +24,13 @@ from penstock._pipeline import (
 from penstock._pipeline import index as _index
 from penstock._transforms import _folding
 
-if TYPE_CHECKING:
-    from penstock._dataset import Dataset
-
-
 # Transformations that give each element a place known beforehand.
 _WITH_PLACES = frozenset(
     {
-        "batch", "cache", "concatenate", "enumerate", "from_list",
-        "from_tensor_slices", "from_tensors", "map", "prefetch", "range",
-        "repeat", "rows", "shard", "skip", "take", "with_options", "zip",
+        "batch", "cache", "concatenate", "enumerate", "from_arrow",
+        "from_huggingface", "from_list", "from_pandas", "from_tensor_slices",
+        "from_tensors", "map", "prefetch", "range", "repeat", "rows", "shard",
+        "skip", "take", "with_options", "zip",
     }
 )  # fmt: skip
 
@@ -46,13 +43,7 @@ class Actions(Pipeline):
     """The part of `Dataset` that gives things that are no datasets."""
 
     def __iter__(self) -> Iterator:
-        return Iterator(self._self(), self._epoch)
-
-    def _self(self) -> Dataset:
-        from penstock._dataset import Dataset
-
-        assert isinstance(self, Dataset)
-        return self
+        return Iterator(self._self(), Start(self._epoch))
 
     def as_numpy_iterator(self) -> Iterator:
         """An iterator, as `iter()` makes one: elements are numpy arrays.

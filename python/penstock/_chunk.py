@@ -59,6 +59,19 @@ class Column(NamedTuple):
     values: Array | list[Array]
 
 
+class FlatColumn(NamedTuple):
+    """One component of some rows as the buffers that the layout has."""
+
+    dtype: DType
+    # The items of all rows one after another; of strings, their bytes.
+    data: Any
+    # Of strings: where each begins in `data`, and the end of the last.
+    starts: Array | None
+    # The shape of each row, where rows differ in it; else the shape of all.
+    dims: Array | None
+    shape: tuple[int, ...]
+
+
 def gather(dtype: DType, rows: list[Array]) -> Column:
     """The column of `rows`, dense if they have one shape."""
     shape = rows[0].shape
@@ -78,6 +91,26 @@ def gather(dtype: DType, rows: list[Array]) -> Column:
     return Column(dtype, rows)
 
 
+def flatten(column: Column) -> FlatColumn:
+    """The buffers of a column."""
+    dtype, values = column
+    dims: Array | None = None
+    starts: Array | None = None
+    if isinstance(values, list):
+        data = np.concatenate([row.reshape(-1) for row in values])
+        dims = np.array([row.shape for row in values], np.uint64)
+        shape: tuple[int, ...] = ()
+    else:
+        data = values
+        shape = values.shape[1:]
+    if dtype != _dtypes.string:
+        return FlatColumn(dtype, data, None, dims, shape)
+    items: list[bytes] = data.reshape(-1).tolist()
+    starts = np.zeros(len(items) + 1, np.uint64)
+    np.cumsum([len(item) for item in items], out=starts[1:])
+    return FlatColumn(dtype, b"".join(items), starts, dims, shape)
+
+
 class _Buffer(NamedTuple):
     offset: int
     data: Any  # anything that numpy reads as bytes
@@ -88,7 +121,7 @@ class Encoded:
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[Column | FlatColumn],
         rows: int,
         errors: Sequence[RowError] = (),
     ) -> None:
@@ -121,40 +154,27 @@ class Encoded:
         self._buffers.append(_Buffer(offset, data))
         return offset
 
-    def _lay_out(self, column: Column) -> bytes:
-        dtype, values = column
-        is_dense = not isinstance(values, list)
-        shape: tuple[int, ...] = ()
-        if isinstance(values, list):
-            rank = values[0].ndim
-            flat = np.concatenate([row.reshape(-1) for row in values])
-        else:
-            shape = values.shape[1:]
-            rank = len(shape)
-            flat = values
+    def _lay_out(self, column: Column | FlatColumn) -> bytes:
+        if isinstance(column, Column):
+            column = flatten(column)
+        dtype, data, starts, dims, shape = column
+        rank = len(shape) if dims is None else dims.shape[1]
         if rank > MAX_RANK:
             raise refused(
                 InvalidArgumentError,
                 f"a tensor must have at most {MAX_RANK} dimensions; got {rank}",
             )
+        size = data.nbytes if isinstance(data, np.ndarray) else len(data)
+        values_offset = self._reserve(data, size)
         starts_offset = dims_offset = 0
-        if dtype == _dtypes.string:
-            items: list[bytes] = flat.reshape(-1).tolist()
-            joined = b"".join(items)
-            starts = np.zeros(len(items) + 1, np.uint64)
-            np.cumsum([len(item) for item in items], out=starts[1:])
-            size = len(joined)
-            values_offset = self._reserve(joined, size)
+        if starts is not None:
             starts_offset = self._reserve(starts, starts.nbytes)
-        else:
-            size = flat.nbytes
-            values_offset = self._reserve(flat, size)
-        if isinstance(values, list):
-            dims = np.array([row.shape for row in values], np.uint64)
+        if dims is not None:
+            shape = ()
             dims_offset = self._reserve(dims, dims.nbytes)
         return DESCRIPTOR.pack(
             dtype.code,
-            0 if is_dense else 1,
+            0 if dims is None else 1,
             rank,
             values_offset,
             size,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock._actions import Actions
+from penstock._frameworks import Frameworks
 from penstock._grouping import Grouping
 from penstock._mixing import Mixing
 from penstock._public import ClassOnly, publish
@@ -11,7 +12,9 @@ from penstock._storing import Storing
 from penstock._transforms import Transforms
 
 
-class Dataset(Sources, Transforms, Grouping, Mixing, Storing, Actions):
+class Dataset(
+    Sources, Transforms, Grouping, Mixing, Storing, Frameworks, Actions
+):
     """A description of an input pipeline.
 
     Immutable: each method gives a new dataset. Nothing is computed before it is
@@ -36,7 +39,7 @@ class Dataset(Sources, Transforms, Grouping, Mixing, Storing, Actions):
         )
 
 
-for _part in (Sources, Transforms, Actions):
+for _part in (Sources, Transforms, Frameworks, Actions):
     publish(_part, "Dataset")
 Sources.zip = ClassOnly(Sources.zip)  # type: ignore[method-assign]
 del _part

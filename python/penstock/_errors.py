@@ -85,6 +85,10 @@ class FailedPreconditionError(PenstockError, RuntimeError):
     code = 9
 
 
+class MissingPackageError(FailedPreconditionError, ImportError):
+    """A package that this function needs is not installed."""
+
+
 class AbortedError(PenstockError, RuntimeError):
     """Stopped by something that went on at the same time."""
 

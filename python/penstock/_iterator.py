@@ -60,7 +60,16 @@ _STATE_VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class _Position:
+class Start:
+    """What an iterator begins with, where it is not the engine's to choose."""
+
+    epoch: int | None = None
+    # What all that has no seed of its own is seeded from.
+    seed: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Position:
     """A frame's state, and how many of its rows were returned since."""
 
     state: bytes
@@ -81,15 +90,15 @@ class _Connection:
     def __init__(
         self,
         dataset: Dataset,
-        position: _Position | None,
-        epoch: int | None,
+        position: Position | None,
+        start: Start,
         defaults: dict[str, Any],
         is_recovery: bool,
     ) -> None:
         near, far = socket.socketpair()
         try:
             with far:
-                body = self._request(dataset, position, epoch, defaults)
+                body = self._request(dataset, position, start, defaults)
                 body["is_recovery"] = is_recovery
                 info = self._make(dataset, body, far)
         except BaseException:
@@ -123,8 +132,8 @@ class _Connection:
     @staticmethod
     def _request(
         dataset: Dataset,
-        position: _Position | None,
-        epoch: int | None,
+        position: Position | None,
+        start: Start,
         defaults: dict[str, Any],
     ) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -136,8 +145,10 @@ class _Connection:
         if position is not None:
             body["state"] = _engine.to_base64(position.state)
             body["skip_rows"] = position.skip
-        if epoch is not None:
-            body["epoch"] = epoch
+        if start.epoch is not None:
+            body["epoch"] = start.epoch
+        if start.seed is not None:
+            body["seed"] = start.seed
         return body
 
     def _make(
@@ -190,6 +201,13 @@ class _Connection:
         self._partial = data[whole:]
         self._events.extend(_EVENT.iter_unpack(data[:whole]))
 
+    def is_ready(self) -> bool:
+        """Whether `next_event` would not wait, or never come before asked."""
+        if self._events or self.is_row_exact:
+            return True
+        self.flush()  # The engine may wait for what is due.
+        return bool(self._poll.poll(0))
+
     def taken(self, frame: int) -> None:
         """Tells the engine, soon, that `frame` was taken."""
         self._outgoing += _WORD.pack(_CONSUMED, 0, frame)
@@ -234,9 +252,9 @@ class Iterator(IteratorABC[Any]):
         [np.int64(1), np.int64(2), np.int64(3)]
     """
 
-    def __init__(self, dataset: Dataset, epoch: int | None = None) -> None:
+    def __init__(self, dataset: Dataset, start: Start | None = None) -> None:
         self._dataset = dataset
-        self._epoch = epoch
+        self._start = start or Start()
         self._defaults = _options.defaults().to_json()
         self._lock = threading.RLock()
         self._is_closed = False
@@ -361,9 +379,10 @@ class Iterator(IteratorABC[Any]):
         self._state = state
         self._rows = iter(elements[:end] if errors else elements)
 
-    def _position(self) -> _Position:
+    def _position(self) -> Position:
+        """After the last element returned; at next to no cost."""
         left = operator.length_hint(self._rows) + self._parts_rows
-        return _Position(self._state, self._frame_rows - left)
+        return Position(self._state, self._frame_rows - left)
 
     def _recover(self, connection: _Connection) -> None:
         """Goes on with another engine at the last row that was returned."""
@@ -382,11 +401,11 @@ class Iterator(IteratorABC[Any]):
         self._connect(position, is_recovery=True)
 
     def _connect(
-        self, position: _Position | None, is_recovery: bool = False
+        self, position: Position | None, is_recovery: bool = False
     ) -> _Connection:
         self._disconnect()
         connection = _Connection(
-            self._dataset, position, self._epoch, self._defaults, is_recovery
+            self._dataset, position, self._start, self._defaults, is_recovery
         )
         self._connection = connection
         self._fingerprint = connection.fingerprint
@@ -406,6 +425,24 @@ class Iterator(IteratorABC[Any]):
             self._connection.close()
             self._connection = None
 
+    def _is_ready(self) -> bool:
+        """Whether the next element, or the end, comes without a wait.
+
+        Of a pipeline that computes only what is asked for, it is always true.
+        """
+        with self._lock:
+            if operator.length_hint(self._rows) or self._parts:
+                return True
+            if self._has_ended or self._is_closed:
+                return True
+            connection = self._connection
+            if connection is None or connection.owner != os.getpid():
+                return False
+            try:
+                return connection.is_ready()
+            except EngineGoneError:
+                return True  # The next element finds another engine.
+
     def state_dict(self) -> dict[str, Any]:
         """The position after the last element returned; fit for JSON.
 
@@ -413,15 +450,18 @@ class Iterator(IteratorABC[Any]):
         error, before the first element and after the last.
         """
         with self._lock:
-            position = self._position()
-            text = _engine.to_base64(position.state)
-            return {
-                "version": _STATE_VERSION,
-                "fingerprint": self._fingerprint,
-                "state": text,
-                "skip": position.skip,
-                "crc32": _crc32(text, position.skip),
-            }
+            return self._state_at(self._position())
+
+    def _state_at(self, position: Position) -> dict[str, Any]:
+        """What `state_dict()` gave at `position`."""
+        text = _engine.to_base64(position.state)
+        return {
+            "version": _STATE_VERSION,
+            "fingerprint": self._fingerprint,
+            "state": text,
+            "skip": position.skip,
+            "crc32": _crc32(text, position.skip),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes to where `state` was taken: the element after it comes next.
@@ -464,7 +504,7 @@ class Iterator(IteratorABC[Any]):
             before = self._connection
             self._connection = None
             try:
-                self._connect(_Position(data, skip))
+                self._connect(Position(data, skip))
             except PenstockError as error:
                 self._connection = before
                 raise refused(type(error), str(error)) from None
@@ -489,6 +529,19 @@ class Iterator(IteratorABC[Any]):
                 return to_stats(self._connection.stats())
             except EngineGoneError:
                 raise self._connection.engine.death() from None
+
+    def _release(self) -> None:
+        """Frees what it holds in the engine until it is gone on with.
+
+        Nothing else changes: arrays stay valid, and so does the position.
+        """
+        with self._lock:
+            position = self._position()
+            self._disconnect()
+            self._rows = iter(())
+            self._parts.clear()
+            self._parts_rows = 0
+            self._state, self._frame_rows = position.state, position.skip
 
     def close(self) -> None:
         """Ends the iterator and frees what it holds in the engine.

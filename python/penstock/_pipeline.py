@@ -85,6 +85,12 @@ class Pipeline:
     _element_spec: Any = None
     _fingerprint: str | None = None
 
+    def _self(self) -> Dataset:
+        from penstock._dataset import Dataset
+
+        assert isinstance(self, Dataset)
+        return self
+
     def _last_states(self) -> list[Json]:
         """What the last iterator had of each node that counts them."""
         return [token.last for token in self._tokens if token.last]

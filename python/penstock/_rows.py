@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import _captures, _chunk, _dtypes, _engine, _spec
-from penstock._chunk import Array, Column
+from penstock._chunk import Array, Column, FlatColumn
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
 
@@ -19,7 +19,7 @@ def one_row(structure: Any) -> Rows:
     """The whole structure as one element."""
     arrays = _to_arrays(_spec.flatten(structure))
     columns = [Column(_dtype(array), array[None]) for array in arrays]
-    return _message(
+    return message(
         columns, 1, _spec.pack(structure, map(_spec.spec_of, arrays))
     )
 
@@ -47,7 +47,7 @@ def slices(structure: Any) -> Rows:
             )
     columns = [Column(_dtype(array), array) for array in arrays]
     specs = [_spec.TensorSpec(a.shape[1:], _dtype(a)) for a in arrays]
-    return _message(columns, len(arrays[0]), _spec.pack(structure, specs))
+    return message(columns, len(arrays[0]), _spec.pack(structure, specs))
 
 
 def each(elements: Sequence[Any]) -> Rows:
@@ -83,7 +83,7 @@ def each(elements: Sequence[Any]) -> Rows:
                 )
         columns.append(_chunk.gather(dtype, list(column)))
         specs.append(_spec.TensorSpec(_common_shape(column), dtype))
-    return _message(columns, len(rows), _spec.pack(first, specs))
+    return message(columns, len(rows), _spec.pack(first, specs))
 
 
 def _common_shape(arrays: Sequence[Array]) -> tuple[int | None, ...]:
@@ -93,15 +93,18 @@ def _common_shape(arrays: Sequence[Array]) -> tuple[int | None, ...]:
     )
 
 
-def _message(columns: list[Column], rows: int, spec: Any) -> Rows:
+def message(
+    columns: Sequence[Column | FlatColumn], rows: int, spec: Any
+) -> Rows:
+    """The Rows message of columns, and the capture that holds them."""
     encoded = _chunk.Encoded(columns, rows)
-    message: Json = {"spec": _spec.to_json(spec), "rows": rows}
+    body: Json = {"spec": _spec.to_json(spec), "rows": rows}
     if encoded.size <= _captures.INLINE_BYTES:
-        message["chunk"] = _engine.to_base64(encoded.to_bytes())
-        return message, ()
+        body["chunk"] = _engine.to_base64(encoded.to_bytes())
+        return body, ()
     capture = _captures.RowsCapture.make(encoded)
-    message["capture"] = capture.id
-    return message, (capture,)
+    body["capture"] = capture.id
+    return body, (capture,)
 
 
 def _to_arrays(

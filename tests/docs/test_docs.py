@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
 from pathlib import Path
 
@@ -17,6 +18,17 @@ PAGES = sorted(
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if path.exists()
 )
+# Pages whose examples run only where all of these are installed.
+NEEDS = {
+    "docs/frameworks.md": (
+        "datasets",
+        "jax",
+        "pandas",
+        "pyarrow",
+        "tensorflow",
+        "torch",
+    ),
+}
 FENCE = re.compile(r"^\s*```(\w*)")
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -50,6 +62,9 @@ def name_of(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_examples_run(page, tmp_path, monkeypatch):
+    for package in NEEDS.get(name_of(page), ()):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed: make test-frameworks")
     monkeypatch.chdir(tmp_path)
     text = without_fences(page.read_text())
     names = {"np": np, "ps": ps, "__name__": "__main__"}

@@ -12,6 +12,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+def pytest_collection_modifyitems(items):
+    """JAX's tests come last: once it has threads, nobody should fork."""
+    items.sort(key=lambda item: item.path.name == "test_jax.py")
+
+
 @pytest.fixture
 def pipelines(tmp_path):
     from pipelines import make_pipelines

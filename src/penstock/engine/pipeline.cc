@@ -306,12 +306,18 @@ absl::Status Iterator::Open() {
 
 absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Start(
     std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
-    Instances& instances, std::optional<uint64_t> epoch) {
+    Instances& instances, std::optional<uint64_t> epoch,
+    std::optional<uint64_t> seed) {
   std::shared_ptr<Run> run = MakeRun(pipeline, environment);
   for (const OpInfo& info : pipeline->ops()) {
     RandomState& state = run->random[info.id];
     if (info.instance == 0) continue;
-    state = instances.Next(info.instance, pipeline->GivenSeed(info.id));
+    const std::optional<uint64_t> given = pipeline->GivenSeed(info.id);
+    if (seed.has_value()) {
+      state.seed = given.has_value() ? *given : Combine(*seed, info.key);
+    } else {
+      state = instances.Next(info.instance, given);
+    }
     if (epoch.has_value()) state.epoch = *epoch;
   }
   std::unique_ptr<Iterator> iterator(

@@ -81,10 +81,13 @@ class Instances final {
 class Iterator final {
  public:
   // At the beginning. `epoch`: of all random nodes, instead of the count of
-  // iterators.
+  // iterators. `seed`: what the nodes without a seed of their own are seeded
+  // from, instead of numbers drawn here: then several engines agree, and
+  // `instances` counts nothing.
   static absl::StatusOr<std::unique_ptr<Iterator>> Start(
       std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
-      Instances& instances, std::optional<uint64_t> epoch);
+      Instances& instances, std::optional<uint64_t> epoch,
+      std::optional<uint64_t> seed = std::nullopt);
 
   // Where `state` (of Save()) says, and `skip_rows` rows later.
   // InvalidArgument if it is of another pipeline, DataLoss if it is damaged.

@@ -91,6 +91,23 @@ TEST(Iterator, SetEpochDecidesTheOrder) {
   EXPECT_NE(Reader(engine, pipeline, 2).Drain(), third);
 }
 
+// Engines that know nothing of each other agree, whatever they did before; a
+// seed of the plan's own stays.
+TEST(Iterator, AgreesWithOthersOfItsSeed) {
+  TestEngine one;
+  TestEngine other;
+  const auto pipeline = BuildOrDie(Shuffle(Shuffle(Range(20), 20, 4), 20));
+  Reader(other, pipeline, std::nullopt).Drain();
+  EXPECT_EQ(Reader(one, pipeline, 0, 9).Drain(),
+            Reader(other, pipeline, 0, 9).Drain());
+  EXPECT_NE(Reader(one, pipeline, 0, 9).Drain(),
+            Reader(one, pipeline, 0, 8).Drain());
+  // Nothing was counted: the next iterator is the first.
+  const auto given = BuildOrDie(Shuffle(Range(20), 20, 4));
+  EXPECT_EQ(Reader(one, given, 0, 9).Drain(),
+            Reader(one, given, std::nullopt).Drain());
+}
+
 // Whatever is left of an iterator owns what it uses: the pipeline may go.
 TEST(Iterator, GoesBeforeItsTasks) {
   for (int i = 0; i < 50; ++i) {

@@ -94,10 +94,10 @@ std::unique_ptr<engine::Iterator> OrDie(
 }  // namespace
 
 Reader::Reader(TestEngine& engine, PipelinePtr pipeline,
-               std::optional<uint64_t> epoch)
+               std::optional<uint64_t> epoch, std::optional<uint64_t> seed)
     : Reader(OrDie(engine::Iterator::Start(std::move(pipeline),
                                            engine.environment(),
-                                           engine.instances(), epoch))) {}
+                                           engine.instances(), epoch, seed))) {}
 
 Reader Reader::Resume(TestEngine& engine, PipelinePtr pipeline,
                       std::string_view state, int64_t skip_rows) {

@@ -64,7 +64,8 @@ class Reader final {
 
   // At the beginning; epoch 0 unless the count of iterators should decide.
   Reader(TestEngine& engine, PipelinePtr pipeline,
-         std::optional<uint64_t> epoch = 0);
+         std::optional<uint64_t> epoch = 0,
+         std::optional<uint64_t> seed = std::nullopt);
   Reader(TestEngine& engine, const plan::Plan& plan,
          std::optional<uint64_t> epoch = 0)
       : Reader(engine, BuildOrDie(plan), epoch) {}

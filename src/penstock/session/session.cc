@@ -392,12 +392,15 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
       static_cast<size_t>(std::max(limits_.memory_bytes / 4, kMinArenaBytes)));
   std::optional<uint64_t> epoch;
   if (call.has_epoch()) epoch = call.epoch();
+  std::optional<uint64_t> seed;
+  if (call.has_seed()) seed = call.seed();
   absl::StatusOr<std::unique_ptr<engine::Iterator>> iterator =
       call.has_state()
           ? engine::Iterator::Resume(
                 pipeline, environment, instances_, call.state(),
                 static_cast<int64_t>(call.skip_rows()), call.is_recovery())
-          : engine::Iterator::Start(pipeline, environment, instances_, epoch);
+          : engine::Iterator::Start(pipeline, environment, instances_, epoch,
+                                    seed);
   if (call.has_state() && absl::IsDataLoss(iterator.status())) {
     return absl::DataLossError(
         absl::StrCat("a state must be as it was saved; got a damaged one: ",
@@ -426,7 +429,8 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   info->set_is_row_exact(pipeline->is_row_exact());
   info->set_fingerprint(pipeline->fingerprint());
   for (const engine::OpInfo& op : pipeline->ops()) {
-    if (op.instance == 0) continue;
+    // With a seed of its own it is none of the iterators that are counted.
+    if (op.instance == 0 || seed.has_value()) continue;
     const engine::RandomState& random = (*iterator)->run()->random[op.id];
     InstanceState* state = info->add_random();
     state->set_instance(op.instance);
