@@ -25,6 +25,7 @@ class Result:
     peer_trials: dict[str, float] = field(default_factory=dict)
     bare: list[float] = field(default_factory=list)
     note: str = ""
+    is_absent: bool = False  # ours cannot run here
     load: float = 0.0
 
     @property

@@ -25,7 +25,7 @@ import report
 from report import Result
 from workload import BENCH, NAMES, ROOT, AbsentError, Compared, Cost, load
 
-PEER_PYTHON = ROOT / ".venv-bench/bin/python"
+PEER_PYTHON = ROOT / ".venv-frameworks/bin/python"
 RESULTS = BENCH / "results"
 SMOKE_SECONDS = 0.15
 EVEN_PARTS = 8
@@ -42,7 +42,7 @@ class Worker:
         self, name: str, side: str, python: Path, variables: dict[str, str]
     ) -> None:
         if not python.exists():
-            raise AbsentError("no .venv-bench: `make bench` makes it")
+            raise AbsentError("no .venv-frameworks: `make bench` makes it")
         # What libraries say on the way is shown only if something fails.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -131,8 +131,11 @@ class Runner:
         except (FailedError, AbsentError) as error:
             result.ours.clear()
             result.note = str(error)
+            result.is_absent = isinstance(error, AbsentError)
         if self._is_smoke:
             said = "ok" if result.ours else "failed"
+            if result.is_absent:
+                said = f"left out: {result.note}"
         else:
             said = report.summary(result)
         self._progress.done(f"{name}: {said}")
@@ -142,13 +145,13 @@ class Runner:
         for turn in range(self._turns):
             self._progress.show(f"{result.name}: {turn + 1} of {self._turns}")
             # Some can be measured only once in a process.
-            with self._worker(result.name, "ours") as worker:
+            with self._worker(result.name, "ours", result.row) as worker:
                 self._prepare(worker, "ours")
                 answer = worker.ask("measure", seconds=self._seconds)
                 result.ours.append(answer["value"])
 
     def _run_compared(self, result: Result, row: Compared) -> None:
-        with self._worker(result.name, "ours") as ours:
+        with self._worker(result.name, "ours", row) as ours:
             (variant,) = self._prepare(ours, "ours")
             ours.ask("check")
             if self._is_smoke:
@@ -162,15 +165,14 @@ class Runner:
                 result.note = f"not compared: {error}"
                 self._take_turns(result, ours, variant, None)
 
-    def _worker(
-        self, name: str, side: str, row: Compared | None = None
-    ) -> Worker:
+    def _worker(self, name: str, side: str, row: Compared | Cost) -> Worker:
         variables = {"BENCH_SMOKE": "1"} if self._is_smoke else {}
         python = Path(sys.executable)
-        if row is not None and row.peer_variables:
-            variables.update(row.peer_variables)
-        elif side == "peer":
-            python = PEER_PYTHON
+        if isinstance(row, Compared):
+            if side == "peer" and row.peer_variables:
+                variables.update(row.peer_variables)
+            elif side == "peer" or row.is_ours_in_peers:
+                python = PEER_PYTHON
         return Worker(name, side, python, variables)
 
     def _prepare(self, worker: Worker, side: str) -> list[str]:
@@ -282,15 +284,13 @@ def main() -> int:
         if os.getloadavg()[0] > (os.cpu_count() or 1) / 2:
             print("bench: the machine is busy; trust ratios, not rates")
     results = [runner.run(name) for name in arguments.names]
-    failed = [result for result in results if not result.ours]
+    failed = [r for r in results if not r.ours and not r.is_absent]
     if arguments.smoke:
         for result in failed:
             print(f"{result.name}: {result.note}")
         seconds = time.monotonic() - start
-        print(
-            f"bench: {len(results) - len(failed)} rows ran, {len(failed)} "
-            f"failed ({seconds:.1f} s)"
-        )
+        ran = sum(bool(result.ours) for result in results)
+        print(f"bench: {ran} rows ran, {len(failed)} failed ({seconds:.1f} s)")
     else:
         print("\n" + report.table(results) + "\n")
         for path in write(results, runner):

@@ -42,6 +42,8 @@ NAMES = (
     "engine/jpeg_large",
     "engine/jpeg_augment",
     "engine/counters",
+    "python/function",
+    "python/pillow",
     "python/handover_small",
     "python/handover_large",
     "python/import_time",
@@ -60,6 +62,8 @@ class Compared:
     moonshot: float | None
     # The peer's side runs in the product's environment, with these variables.
     peer_variables: dict[str, str] = field(default_factory=dict)
+    # Ours runs in the peer's environment too: it needs a package from there.
+    is_ours_in_peers: bool = False
     # An absolute rate that stands in for the moonshot: see bench/bare.py.
     share_of_bare: float | None = None
     # The sides are within a few per cent, which the best of a few runs cannot

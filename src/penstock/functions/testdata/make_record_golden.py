@@ -3,9 +3,9 @@
 
 records.json has serialized Examples, decoded.json raw bytes, CSV and base64.
 
-Needs tensorflow (bench/setup makes .venv-bench with it):
+Needs tensorflow (tools/setup_frameworks makes .venv-frameworks with it):
 
-    .venv-bench/bin/python src/penstock/functions/testdata/make_record_golden.py
+    .venv-frameworks/bin/python src/penstock/functions/testdata/make_record_golden.py
 
 A case has records in hex and features; its results are TensorFlow's for each
 record alone (`single`) and for all in a batch (`batch`), null being an error.

@@ -1,6 +1,6 @@
 """Writes string_golden.jsonl: what TensorFlow's string functions give.
 
-    .venv-bench/bin/python src/penstock/functions/testdata/make_string_golden.py
+    .venv-frameworks/bin/python src/penstock/functions/testdata/make_string_golden.py
 
 A line is a call of `tf.strings` or of a table, and its result or the word
 "error". Bytes are written as Latin-1 text.
