@@ -22,6 +22,7 @@ from penstock._pipeline import (
     append,
 )
 from penstock._pipeline import index as _index
+from penstock._pool_functions import REDUCE
 from penstock._transforms import _folding
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ class Actions(Pipeline):
             >>> ps.Dataset.range(5).reduce(np.int64(0), lambda s, x: s + x)
             np.int64(10)
         """
-        state, function, captures = _folding(self, initial_state, reduce_func)
+        state, function, captures = _folding(
+            self, initial_state, reduce_func, REDUCE
+        )
         folded = append(
             "reduce",
             {"initial_state": state, "function": function.message},

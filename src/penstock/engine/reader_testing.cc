@@ -33,6 +33,7 @@ TestEngine::TestEngine(const Settings& settings)
   environment_.min_recording_nanos = 0;  // as often as rows allow
   environment_.caches = &caches_;
   environment_.sources = &sources_;
+  environment_.functions = &functions_;
   environment_.warn = [this](std::string_view text) {
     MutexLock lock(&mutex_);
     warnings_.emplace_back(text);

@@ -2,6 +2,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/engine/evaluate.h"
+#include "penstock/engine/ops/dataset_map.h"
 #include "penstock/engine/ops/given_runs.h"
 #include "penstock/engine/ops/parallel_map.h"
 #include "penstock/engine/ops/python_map.h"
@@ -62,6 +63,9 @@ OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
     if (spec.has_parallelism()) options.parallelism = spec.parallelism();
     if (spec.has_deterministic()) options.deterministic = spec.deterministic();
     return MakePythonMap(spec.function(), options, std::move(input), context);
+  }
+  if (spec.function().has_dataset()) {
+    return MakeDatasetMap(spec, std::move(input), context);
   }
   PENSTOCK_ASSIGN_OR_RETURN(
       std::shared_ptr<const Evaluator> function,

@@ -6,33 +6,12 @@
 #include <utility>
 
 #include "penstock/base/clock.h"
-#include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
+#include "penstock/engine/ops/doorbell.h"
 #include "penstock/engine/ops/given_runs.h"
 
 namespace penstock::engine {
 namespace {
-
-// Where tasks find the one who waits for them. Outlives the stream if tasks do.
-class Doorbell final {
- public:
-  void Set(const Waker& waker) {
-    MutexLock lock(&mutex_);
-    waker_ = waker;
-  }
-  void Ring() {
-    Waker waker;
-    {
-      MutexLock lock(&mutex_);
-      waker = std::exchange(waker_, nullptr);
-    }
-    if (waker != nullptr) waker->Wake();
-  }
-
- private:
-  Mutex mutex_;
-  Waker waker_ ABSL_GUARDED_BY(mutex_);
-};
 
 // One chunk on its way through the function.
 class MapTask final : public Task, public PendingRows {
@@ -112,7 +91,6 @@ class ParallelMapStream final : public Stream {
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     FillWindow(request);
-    // Set before looking: a task that ends in between rings then.
     doorbell_->Set(request.waker);
     auto piece = std::find_if(
         pieces_.begin(), pieces_.end(),
