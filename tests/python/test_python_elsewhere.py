@@ -595,6 +595,8 @@ def test_functions_inside_functions():
     assert numbers(ds) == [0, 0, 2, 0, 2, 4]
     assert "flat_map_1/map_1 runs as Python" in ds.describe()
     # Else the whole function runs as Python, with an engine of its own.
-    outside = Dataset.range(3).flat_map(lambda n: Dataset.range(n).map(double))
+    outside = Dataset.range(1, 3).flat_map(
+        lambda n: Dataset.range(n).map(double)
+    )
     assert "map_1 runs as Python" in outside.describe()
     assert numbers(outside) == [0, 0, 2]

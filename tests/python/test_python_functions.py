@@ -58,7 +58,7 @@ def test_what_cannot_be_recorded_runs_as_python():
     ds = Dataset.range(1000).map(counted)
     assert ds.element_spec == ps.TensorSpec((), ps.int64)
     assert [int(x) for x in ds] == [2 * i for i in range(1000)]
-    assert STATE["calls"] <= 1, "it runs elsewhere"
+    assert STATE["calls"] == 0, "it runs elsewhere"
     assert [int(x) for x in Dataset.range(7).map(branch)] == [
         -1, 1, 2, -1, 4, 5, -1,
     ]  # fmt: skip
