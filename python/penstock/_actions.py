@@ -22,7 +22,7 @@ from penstock._pipeline import (
     append,
 )
 from penstock._pipeline import index as _index
-from penstock._pool_functions import REDUCE
+from penstock._pool_calls import REDUCE
 from penstock._transforms import _folding
 
 if TYPE_CHECKING:

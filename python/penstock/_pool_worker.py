@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-from penstock._pool_functions import Function, load
+from penstock._pool_calls import Function, load
 from penstock._user_rows import describe
 
 # Kind, segment, function, call, offset and bytes of the input, segment, zero,

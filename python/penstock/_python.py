@@ -20,7 +20,7 @@ from penstock._errors import (
     UnsupportedFunctionError,
 )
 from penstock._location import location_of, refused
-from penstock._pool_functions import (
+from penstock._pool_calls import (
     REDUCE,
     ROWS,
     SCAN,

@@ -26,7 +26,7 @@ from penstock._pipeline import (
     whole,
 )
 from penstock._pipeline import seed as seed_field
-from penstock._pool_functions import SCAN
+from penstock._pool_calls import SCAN
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset

@@ -511,9 +511,7 @@ def _add(rows: Rows, structure: Any, result: Any, before: str = "") -> None:
         _check_ranks(rows, values)
         rows.add(values)
     except Exception as error:
-        rows.add_error(
-            _INVALID_ARGUMENT, f"{before}what it returned: {error}"
-        )
+        rows.add_error(_INVALID_ARGUMENT, f"{before}what it returned: {error}")
 
 
 def _add_error(
