@@ -20,12 +20,20 @@ class Evaluator final {
       const OpContext& context);
 
   const functions::Program& program() const { return program_; }
+  // Rows to be given to Apply() at once, at most: then all that come out fit in
+  // one chunk. Of more, those of another rank than the first are errors.
+  int64_t max_rows() const {
+    return program_.has_unknown_rank() ? 1 : kMaxChunkRows;
+  }
 
   // The function's outputs for `input`'s rows; row errors of `input` stay, and
   // new ones join them with the node's name and line.
   absl::StatusOr<Chunk> Apply(const Chunk& input, const Scope& scope) const;
 
  private:
+  absl::StatusOr<Chunk> ApplyOneByOne(const Chunk& input,
+                                      const Scope& scope) const;
+
   Evaluator(functions::Program program, const OpInfo* info, std::string name)
       : program_(std::move(program)), info_(info), name_(std::move(name)) {}
 

@@ -1,5 +1,7 @@
 #include "penstock/engine/ops/map.h"
 
+#include <algorithm>
+
 #include "penstock/base/status.h"
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/dataset_map.h"
@@ -27,8 +29,9 @@ class MapStream final : public Stream {
       runs_.PopFront();
     }
     PENSTOCK_ASSIGN_OR_RETURN(
-        Pull pull,
-        input_->Next({runs_.Limit(request.max_rows), request.waker}));
+        Pull pull, input_->Next({runs_.Limit(std::min(request.max_rows,
+                                                      function_->max_rows())),
+                                 request.waker}));
     if (!pull.has_rows()) return pull;
     runs_.Read(pull.chunk.rows);
     PENSTOCK_ASSIGN_OR_RETURN(pull.chunk, function_->Apply(pull.chunk, scope_));
@@ -79,6 +82,7 @@ OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
     if (parallelism > 1 && !scope.run->options.is_row_exact) {
       ParallelMapOptions options;
       options.parallelism = parallelism;
+      options.max_rows = function->max_rows();
       options.keep_order =
           deterministic.value_or(scope.run->options.is_deterministic);
       return MakeParallelMapStream(scope, info, std::move(stream),

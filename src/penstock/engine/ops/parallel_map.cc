@@ -86,6 +86,7 @@ class ParallelMapStream final : public Stream {
                     : static_cast<size_t>(2 * options.parallelism)),
         keep_order_(options.keep_order),
         is_exact_(options.is_exact),
+        max_rows_(options.max_rows),
         doorbell_(std::make_shared<Doorbell>()) {}
 
  protected:
@@ -157,7 +158,8 @@ class ParallelMapStream final : public Stream {
         runs_.PopFront();
         continue;
       }
-      const int64_t wanted = is_exact_ ? request.max_rows : rows_per_task_;
+      const int64_t wanted =
+          std::min(max_rows_, is_exact_ ? request.max_rows : rows_per_task_);
       absl::StatusOr<Pull> pull =
           input_->Next({runs_.Limit(wanted), request.waker});
       if (!pull.ok()) {
@@ -189,6 +191,7 @@ class ParallelMapStream final : public Stream {
   const size_t window_;
   const bool keep_order_;
   const bool is_exact_;
+  const int64_t max_rows_;
   const std::shared_ptr<Doorbell> doorbell_;
   std::list<Piece> pieces_;  // in the input's order; the first has rows left
   size_t num_tasks_ = 0;     // pieces that have one
