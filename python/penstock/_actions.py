@@ -22,6 +22,7 @@ from penstock._pipeline import (
     append,
 )
 from penstock._pipeline import index as _index
+from penstock._pool_calls import REDUCE
 from penstock._transforms import _folding
 
 # Transformations that give each element a place known beforehand.
@@ -66,7 +67,9 @@ class Actions(Pipeline):
             >>> ps.Dataset.range(5).reduce(np.int64(0), lambda s, x: s + x)
             np.int64(10)
         """
-        state, function, captures = _folding(self, initial_state, reduce_func)
+        state, function, captures = _folding(
+            self, initial_state, reduce_func, REDUCE
+        )
         folded = append(
             "reduce",
             {"initial_state": state, "function": function.message},

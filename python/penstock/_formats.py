@@ -115,8 +115,8 @@ class CsvDataset(Dataset):
         buffer_size: Bytes read at once; left out, the engine chooses.
         header: Whether the first line of each file is left out.
         field_delim: The character between fields.
-        use_quote_delim: Whether a field may be in double quotes. An end of a
-            line ends the record all the same.
+        use_quote_delim: Whether a field may be in double quotes; an end of a
+            line between them is part of it, as RFC 4180 has it.
         na_value: What stands for no value, as an empty field does.
         select_cols: The numbers of the fields that are wanted, ascending.
     """
@@ -142,14 +142,18 @@ class CsvDataset(Dataset):
             filenames = Dataset.from_tensor_slices(
                 [os.fspath(n) for n in names]
             )
+        text = {"field_delim": field_delim} if use_quote_delim else {}
+
+        def records(file: Any) -> Dataset:
+            found = Dataset.__new__(Dataset)
+            body = {"text": text, **_common(compression_type, buffer_size)}
+            _read(found, body, file, None, records)
+            return found
+
         if header:
-            lines = filenames.flat_map(
-                lambda file: TextLineDataset(
-                    file, compression_type, buffer_size
-                ).skip(1)
-            )
+            lines = filenames.flat_map(lambda file: records(file).skip(1))
         else:
-            lines = TextLineDataset(filenames, compression_type, buffer_size)
+            lines = records(filenames)
         defaults = [io._csv_default(value) for value in record_defaults]
         _become(
             self,

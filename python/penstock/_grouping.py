@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock import _dtypes, _spec
+from penstock import _dtypes, _python, _spec
 from penstock._batching import padded_shapes as shapes_field
 from penstock._batching import padding as padding_field
-from penstock._errors import InvalidTypeError
+from penstock._errors import InvalidTypeError, UnsupportedFunctionError
 from penstock._location import refused
 from penstock._pipeline import Pipeline, append, index, value
-from penstock._record import record
+from penstock._record import Recorded, record
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -97,14 +97,14 @@ class Grouping(Pipeline):
             )
         key = _spec.TensorSpec((), _dtypes.int64)
         group = _spec.DatasetSpec(self.element_spec)
-        keys = record(key_func, [self.element_spec])
-        reduce = record(reduce_func, [key, group])
+        keys = _python.use(key_func, self, key)
+        reduce = _reduce(reduce_func, [key, group])
         body = {"key": keys.message, "reduce": reduce.message}
         captures = [*keys.captures]
         if window_size_func is None:
             body["window_size"] = value("window_size", window_size)
         else:
-            sizes = record(window_size_func, [key])
+            sizes = _python.use_key(window_size_func, key, key)
             body["window_size_function"] = sizes.message
             captures += sizes.captures
         return append(
@@ -148,7 +148,9 @@ class Grouping(Pipeline):
             drop_remainder: Leaves out batches that are not full.
             name: Not used.
         """
-        length = record(element_length_func, [self.element_spec])
+        length = _python.use(
+            element_length_func, self, _spec.TensorSpec((), _dtypes.int64)
+        )
         body: dict[str, Any] = {
             "length": length.message,
             "boundaries": [
@@ -277,3 +279,27 @@ class Grouping(Pipeline):
             # On the wire 0 means left out; the engine refuses -1 as well.
             body["open_rows"] = index("open_rows", open_rows) or -1
         return append("pack", body, [self])
+
+
+def _reduce(function: Any, elements: list[Any]) -> Recorded:
+    """The reduce_func of group_by_window, which makes a dataset of a group."""
+    if isinstance(function, _python.NativeFunction):
+        function = function.function
+    advice = (
+        "\n  reduce_func gets the dataset of a group and must be recordable; "
+        "what has to run as Python can do so in map() or flat_map() after "
+        "group_by_window, of what reduce_func gives (group.batch(n), say)."
+    )
+    if isinstance(function, _python.PythonFunction):
+        raise refused(
+            UnsupportedFunctionError,
+            f"reduce_func cannot run as Python.{advice}",
+        )
+    try:
+        return record(function, elements)
+    except UnsupportedFunctionError as error:
+        if error.is_final:
+            raise
+        raise refused(
+            UnsupportedFunctionError, f"{error}{advice}"
+        ) from error.__cause__

@@ -289,7 +289,8 @@ def decode_image(
         contents: The bytes of a file.
         channels: Those of the result; 0 means the file's own.
         dtype: That of the result: uint8, uint16 or float32 (0 to 1).
-        expand_animations: Only False: of an animation, the first frame.
+        expand_animations: Whether a GIF or WebP file gives all its frames,
+            in a first dimension; otherwise the first frame.
     """
     return _record.call(
         "image.decode_image",

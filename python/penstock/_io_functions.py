@@ -15,6 +15,8 @@ __all__ = [
     "decode_base64",
     "decode_raw",
     "encode_base64",
+    "parse_tensor",
+    "serialize_tensor",
 ]
 
 
@@ -73,3 +75,45 @@ def encode_base64(x: Any, pad: bool = False) -> Any:
         pad: Whether = fills up the last four characters.
     """
     return _record.call("io.encode_base64", (x,), {"pad": pad})
+
+
+def parse_tensor(
+    serialized: Any,
+    out_type: Any,
+    shape: int | Sequence[int] | None = None,
+) -> Any:
+    """The tensor that serialize_tensor was given.
+
+    Example:
+        >>> data = ps.io.serialize_tensor([[1.5, 2.5]])
+        >>> ps.io.parse_tensor(data, ps.float64)
+        array([[1.5, 2.5]])
+
+    Args:
+        serialized: What serialize_tensor gave, or any TensorProto; a
+            scalar.
+        out_type: Of the tensor.
+        shape: The sizes that the tensor must have, -1 for any; left out,
+            not even its rank is known before.
+    """
+    return _record.call(
+        "io.parse_tensor",
+        (serialized,),
+        {
+            "out_type": DType.of(out_type),
+            "shape": shape,
+        },
+    )
+
+
+def serialize_tensor(tensor: Any) -> Any:
+    """The bytes of a tensor, shape and dtype included.
+
+    Example:
+        >>> ps.io.serialize_tensor(np.array([1, 2], np.int8))
+        b'\\x08\\x06\\x12\\x04\\x12\\x02\\x08\\x02"\\x02\\x01\\x02'
+
+    Args:
+        tensor: Any tensor.
+    """
+    return _record.call("io.serialize_tensor", (tensor,))

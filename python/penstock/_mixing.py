@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _functions, _spec
+from penstock import _functions, _python, _spec
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
 from penstock._pipeline import (
@@ -176,12 +176,14 @@ class Mixing(Pipeline):
         target = _distribution("target_dist", target_dist)
         is_tuple = _spec.is_plain_tuple(self.element_spec)
 
-        def with_class(*element: Any) -> Any:
-            kind = class_func(*element)
+        given = _python.plain(class_func)
+
+        def with_class(*element: Any, **rng: Any) -> Any:
+            kind = given(*element, **rng)
             return kind, element if is_tuple else element[0]
 
         assert isinstance(self, Dataset)
-        pairs = self.map(with_class)
+        pairs = self.map(_python.like(class_func, with_class))
         if initial_dist is not None:
             initial = _distribution("initial_dist", initial_dist)
             if len(initial) != len(target):

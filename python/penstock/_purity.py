@@ -7,7 +7,8 @@ function's bytecode; nothing is called.
 
 Values are numbers, strings, arrays, and tuples, lists and dicts of these: they
 are taken as they are when recorded, as a Python function sent to another
-process would take them. A function that changes one is refused.
+process would take them. A function that changes one is refused, and the change
+undone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import operator
 import sys
 import types
 from typing import Any
@@ -98,8 +100,10 @@ _FUNCTION_KINDS = (
 )
 _UNKNOWN = object()
 
-# Name, container, and the identities of its items when looked at.
-Containers = list[tuple[str, Any, list[int]]]
+# Name, container, and a copy of it as it was when looked at.
+Containers = list[tuple[str, Any, Any]]
+# Larger arrays are not copied to see whether they change.
+_MAX_ARRAY_BYTES = 1 << 20
 
 
 # Far from Python's own limit: a finalizer that runs there cannot do its work.
@@ -139,25 +143,66 @@ def check(function: Any) -> Containers:
     return checker.containers
 
 
-def check_unchanged(function: Any, containers: Containers) -> None:
-    """Raises if the recording of `function` changed what it had captured."""
+def put_back(containers: Containers) -> str | None:
+    """Undoes what a recording did to what its function had captured.
+
+    Returns:
+        The name of something that it had changed, if so.
+    """
+    changed = None
     for name, container, before in containers:
-        if _items(container) != before:
-            raise refused(
-                UnsupportedFunctionError,
-                f"function {getattr(function, '__qualname__', function)!r} "
-                "cannot be recorded as a native function: it changes "
-                f"{name}. Return what it computes instead.",
-            )
+        if not _is_same(container, before):
+            _restore(container, before)
+            changed = changed or name
+    return changed
 
 
-def _items(container: Any) -> list[int]:
-    items = container.items() if isinstance(container, dict) else container
-    return [
-        id(part)
-        for item in items
-        for part in (item if isinstance(container, dict) else (item,))
-    ]
+def refuse_changes(function: Any, name: str) -> None:
+    """Raises because the recording of `function` changed `name`."""
+    raise refused(
+        UnsupportedFunctionError,
+        f"function {getattr(function, '__qualname__', function)!r} "
+        "cannot be recorded as a native function: it changes "
+        f"{name}. Return what it computes instead.",
+    )
+
+
+def _copy(container: Any) -> Any:
+    if isinstance(container, np.ndarray):
+        return container.copy()
+    if isinstance(container, dict):
+        return list(container.items())
+    return list(container)
+
+
+def _is_same(container: Any, before: Any) -> bool:
+    if isinstance(container, np.ndarray):
+        if container.dtype == object:
+            return all(map(operator.is_, container.flat, before.flat))
+        return bool(container.tobytes() == before.tobytes())
+    now = _copy(container)
+    if len(now) != len(before):
+        return False
+    if isinstance(container, dict):
+        return all(
+            a is b and x is y
+            for (a, x), (b, y) in zip(now, before, strict=True)
+        )
+    return all(map(operator.is_, now, before))
+
+
+def _restore(container: Any, before: Any) -> None:
+    if isinstance(container, np.ndarray):
+        container[...] = before
+    elif isinstance(container, list):
+        container[:] = before
+    elif isinstance(container, set):
+        container.clear()
+        container.update(before)
+    else:
+        container.clear()
+        for key, value in before:
+            container[key] = value
 
 
 def _call_method(value: Any) -> types.FunctionType | None:
@@ -225,7 +270,13 @@ class _Checker:
                 advice=_RANDOM_ADVICE,
             )
         if isinstance(value, (list, dict, set)):
-            self.containers.append((name, value, _items(value)))
+            self.containers.append((name, value, _copy(value)))
+        if (
+            isinstance(value, np.ndarray)
+            and value.flags.writeable
+            and value.nbytes <= _MAX_ARRAY_BYTES
+        ):
+            self.containers.append((name, value, _copy(value)))
         if _is_constant(value) or _is_ours(value):
             return
         if isinstance(value, (tuple, list, set, frozenset)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import inspect
 import os
 import pickle
 import sys
@@ -18,6 +20,16 @@ from penstock._errors import (
     UnsupportedFunctionError,
 )
 from penstock._location import location_of, refused
+from penstock._pool_calls import (
+    REDUCE,
+    ROWS,
+    SCAN,
+    VALUES,
+    Packed,
+    pack,
+    with_open_sizes,
+)
+from penstock._purity import unwrap
 from penstock._record import Recorded, name_of, record
 
 if TYPE_CHECKING:
@@ -25,8 +37,7 @@ if TYPE_CHECKING:
 
 # Elements that are tried to learn what a function returns.
 _TRIES = 10
-_SPEC = "spec"
-_VALUES = "values"
+_ASKED = "it is asked to"
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,22 @@ def native(function: Callable[..., Any]) -> NativeFunction:
         [1, 2, 3]
     """
     return NativeFunction(function)
+
+
+def plain(function: Any) -> Any:
+    """What the user said `python_function` or `native` of, if so."""
+    if isinstance(function, (PythonFunction, NativeFunction)):
+        return function.function
+    return function
+
+
+def like(given: Any, function: Callable[..., Any]) -> Any:
+    """`function`, around that of `given`, to be run as that is."""
+    if isinstance(given, PythonFunction):
+        return PythonFunction(function, rng=given.rng)
+    if isinstance(given, NativeFunction):
+        return NativeFunction(function)
+    return function
 
 
 class FunctionCapture:
@@ -147,81 +174,183 @@ def use(
         dataset: Whose elements it is called with.
         output: What it must return, where that is known.
     """
+    return _use(function, [dataset.element_spec], dataset, VALUES, output)
+
+
+def use_key(
+    function: Any, key: _spec.TensorSpec, output: _spec.TensorSpec
+) -> Recorded:
+    """`function` of one number: recorded, else as Python."""
+    return _use(function, [key], None, VALUES, output)
+
+
+def fold(
+    function: Any, dataset: Pipeline, how: str, state: Any, structure: Any
+) -> Recorded:
+    """`function` of a state and an element: recorded, else as Python.
+
+    Args:
+        function: Of the user.
+        dataset: Whose elements it is called with.
+        how: SCAN or REDUCE.
+        state: The first one.
+        structure: Of the state, with specs.
+    """
+    output = None
+    if how == REDUCE and _signature(function) is None:
+        output = with_open_sizes(structure)
+    return _use(
+        function, [structure, dataset.element_spec], dataset, how, output, state
+    )
+
+
+def datasets(
+    function: Any, dataset: Pipeline, parallelism: dict[str, Any]
+) -> tuple[Pipeline, Recorded]:
+    """What `flat_map` and `interleave` read: their input and their function.
+
+    A function that cannot be recorded is called for each element by a map of
+    its own, which gives its rows as datasets inside elements.
+    """
+    from penstock._pipeline import append
+
+    if not isinstance(function, PythonFunction):
+        if not _is_generator(function):
+            try:
+                return dataset, _native(function, [dataset.element_spec])
+            except UnsupportedFunctionError as error:
+                if error.is_final or isinstance(function, NativeFunction):
+                    raise
+                cause = error
+        else:
+            cause = refused(
+                UnsupportedFunctionError, "it is a generator function"
+            )
+        recorded = _as_python(
+            PythonFunction(function), dataset, ROWS, None, str(cause), cause
+        )
+    else:
+        recorded = _as_python(function, dataset, ROWS, None, _ASKED)
+    rows = append(
+        "map",
+        {"function": recorded.message, **parallelism},
+        [dataset],
+        function=recorded,
+    )
+    return rows, record(_itself, [rows.element_spec])
+
+
+def _itself(dataset: Any) -> Any:
+    return dataset
+
+
+def _is_generator(function: Any) -> bool:
     if isinstance(function, NativeFunction):
-        return record(function.function, [dataset.element_spec])
+        return False
+    return inspect.isgeneratorfunction(unwrap(function))
+
+
+def _signature(function: Any) -> Any:
     if isinstance(function, PythonFunction):
-        return _as_python(function, dataset, output, "it is asked to")
+        return function.output_signature
+    return None
+
+
+def _native(function: Any, elements: list[Any]) -> Recorded:
+    if isinstance(function, NativeFunction):
+        function = function.function
+    return record(function, elements)
+
+
+def _use(
+    function: Any,
+    elements: list[Any],
+    dataset: Pipeline | None,
+    how: str,
+    output: Any,
+    state: Any = None,
+) -> Recorded:
+    if isinstance(function, PythonFunction):
+        return _as_python(
+            function, dataset, how, output, _ASKED, None, state, elements
+        )
     try:
-        return record(function, [dataset.element_spec])
+        return _native(function, elements)
     except UnsupportedFunctionError as error:
-        if error.is_final:
+        if error.is_final or isinstance(function, NativeFunction):
             raise
         given = PythonFunction(function)
-        return _as_python(given, dataset, output, str(error), error)
+        return _as_python(
+            given, dataset, how, output, str(error), error, state, elements
+        )
 
 
 def _as_python(
     given: PythonFunction,
-    dataset: Pipeline,
-    output: _spec.TensorSpec | None,
+    dataset: Pipeline | None,
+    how: str,
+    output: Any,
     reason: str,
     cause: UnsupportedFunctionError | None = None,
+    state: Any = None,
+    elements: list[Any] | None = None,
 ) -> Recorded:
     function = given.function
     if not callable(function):
         raise refused(
             InvalidTypeError, f"expected a function; got {function!r}"
         )
-    structure = output or given.output_signature
+    inputs = elements[-1] if elements else dataset and dataset.element_spec
+    structure = given.output_signature if output is None else output
+    packed = Packed(
+        function, name_of(function), inputs, structure, how, given.rng
+    )
     if structure is None:
-        if _recording.current() is not None:
+        if _recording.current() is not None or dataset is None:
             raise cause or refused(
                 UnsupportedFunctionError,
                 f"function {name_of(function)} inside another function must "
                 "say what it returns; give python_function() an "
                 "output_signature",
             )
-        structure = _learn(given, dataset, reason)
-    return _recorded(given, dataset, structure, _VALUES, reason)
+        asked = dataclasses.replace(packed, is_asked=True)
+        if how == SCAN and elements is not None:
+            asked = dataclasses.replace(
+                asked, outputs=with_open_sizes(elements[0]), state=state
+            )
+        structure = _learn(asked, dataset, reason)
+        packed = dataclasses.replace(packed, outputs=structure)
+    shown = _spec.DatasetSpec(structure) if how == ROWS else structure
+    return _recorded(packed, shown, reason)
 
 
-def _recorded(
-    given: PythonFunction,
-    dataset: Pipeline,
-    structure: Any,
-    how: str,
-    reason: str,
-) -> Recorded:
-    from penstock import _pool_worker
-
-    function = given.function
+def _recorded(packed: Packed, output: Any, reason: str) -> Recorded:
+    function = packed.function
     try:
-        data = _pool_worker.pack_function(
-            function, dataset.element_spec, structure, how, given.rng
-        )
+        data = pack(packed)
     except Exception as error:
         raise refused(
             UnsupportedFunctionError,
-            f"function {name_of(function)} runs as Python in another process "
+            f"function {packed.name} runs as Python in another process "
             f"and must be fit to be sent there; it cannot be pickled: {error}."
             f"\n  It is not native because: {reason}",
         ) from error
     capture = FunctionCapture(data)
     message = {
-        "name": name_of(function),
+        "name": packed.name,
         "made_at": location_of(function),
-        "output": _spec.to_json(structure),
+        "output": _spec.to_json(output),
         "python": {
             "capture": capture.id,
             "identity": _captures.identity_of(function),
             "reason": reason.split("\n")[0],
-            "is_random": given.rng,
+            "is_random": packed.has_rng,
         },
     }
-    return Recorded(message, _spec.types_of(structure), None, (capture,))
+    return Recorded(message, _spec.types_of(output), None, (capture,))
 
 
-def _learn(given: PythonFunction, dataset: Pipeline, reason: str) -> Any:
+def _learn(packed: Packed, dataset: Pipeline, reason: str) -> Any:
     """The structure of what the function returns for the first elements."""
     from penstock._options import Options
     from penstock._pipeline import append
@@ -230,7 +359,7 @@ def _learn(given: PythonFunction, dataset: Pipeline, reason: str) -> Any:
     sample._plan = _engine.call("sample", {"plan": dataset._plan})["plan"]
     sample._tokens = ()
     text = _spec.TensorSpec((), string)
-    function = _recorded(given, sample, text, _SPEC, reason)
+    function = _recorded(packed, text, reason)
     probe = append(
         "map", {"function": function.message}, [sample], function=function
     ).with_options(Options(run_ahead=0))
@@ -243,7 +372,7 @@ def _learn(given: PythonFunction, dataset: Pipeline, reason: str) -> Any:
                 break
             except PenstockError as error:
                 failure = failure or error
-    name = name_of(given.function)
+    name = packed.name
     advice = (
         "\n  Give ps.python_function(f, output_signature=...) to say what it "
         f"returns. It runs as Python because: {reason}"

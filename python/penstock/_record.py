@@ -81,8 +81,12 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
             arguments = arguments[0]
             of_what = "a tuple's components are passed as separate arguments"
         _check_arity(function, arguments, of_what)
-        result = _call(function, arguments)
-        _purity.check_unchanged(function, containers)
+        try:
+            result = _call(function, arguments)
+        finally:
+            changed = _purity.put_back(containers)
+        if changed is not None:
+            _purity.refuse_changes(function, changed)
         return _finish(recording, function, result)
 
 

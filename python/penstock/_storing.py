@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from penstock._errors import (
     DataLossError,
     InvalidTypeError,
     NotFoundError,
+    UnimplementedError,
 )
 from penstock._location import refused
 from penstock._pipeline import Pipeline
@@ -30,7 +32,14 @@ _VERSION = 1
 class Storing(Pipeline):
     """The part of `Dataset` that writes to files and reads them again."""
 
-    def save(self, path: Any, name: Any = None) -> None:
+    def save(
+        self,
+        path: Any,
+        compression: str | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+        name: Any = None,
+    ) -> None:
         """Writes all elements to a directory, for `Dataset.load`.
 
         Example:
@@ -42,6 +51,10 @@ class Storing(Pipeline):
 
         Args:
             path: A directory, made if it is not there.
+            compression: None, "GZIP" or "ZSTD".
+            shard_func: The number of the file that an element goes to, from 0
+                on; at most 1,000 files. Without it there is one.
+            checkpoint_args: Not used.
             name: Not used.
 
         Raises:
@@ -60,21 +73,33 @@ class Storing(Pipeline):
                 "which has one",
             )
         os.makedirs(folder, exist_ok=True)
-        kept = self.cache(os.path.join(folder, _DATA))
-        count = kept.reduce(np.int64(0), lambda n, *_: n + 1)
-        message = {
+        message: dict[str, Any] = {
             "version": _VERSION,
             "element_spec": self._spec_message,
-            "elements": int(count),
         }
+        if compression or shard_func is not None:
+            from penstock import _shards
+
+            message.update(_shards.write(self, folder, compression, shard_func))
+        else:
+            kept = self.cache(os.path.join(folder, _DATA))
+            count = kept.reduce(np.int64(0), lambda n, *_: n + 1)
+            message["elements"] = int(count)
         partial = about + ".partial"
         with open(partial, "w") as file:
             json.dump(message, file)
         os.replace(partial, about)
 
     @staticmethod
-    def load(path: Any, element_spec: Any = None, name: Any = None) -> Dataset:
-        """The elements that `save` wrote.
+    def load(
+        path: Any,
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Callable[[Any], Any] | None = None,
+        wait: bool = False,
+        name: Any = None,
+    ) -> Dataset:
+        """The elements that `save` wrote, in the order that they had.
 
         Example:
             >>> import tempfile
@@ -86,11 +111,22 @@ class Storing(Pipeline):
         Args:
             path: The directory.
             element_spec: Of the elements, if it is to be checked.
+            compression: Not used: the directory says it.
+            reader_func: Makes a dataset of the dataset of the files' datasets,
+                to read them in another order. Each of these is then in memory
+                as a whole.
+            wait: Only False: what is there is read.
             name: Not used.
         """
         from penstock._files import TFRecordDataset
         from penstock._nested import read_records
 
+        if wait:
+            raise refused(
+                UnimplementedError,
+                "load reads what save has written; wait must be False; got "
+                f"{wait!r}",
+            )
         folder = _folder(path)
         about = os.path.join(folder, _ABOUT)
         try:
@@ -116,6 +152,12 @@ class Storing(Pipeline):
                 f"element_spec must be what was saved, {found}; got "
                 f"{element_spec}",
             )
+        from penstock import _shards
+
+        if "shards" in message:
+            return _shards.read(folder, message, found, reader_func)
+        if reader_func is not None:
+            return _shards.read_one(_data_file(folder), found, reader_func)
         records = TFRecordDataset(_data_file(folder))
         return read_records(records, found).assert_cardinality(elements)
 

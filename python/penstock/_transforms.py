@@ -26,7 +26,7 @@ from penstock._pipeline import (
     whole,
 )
 from penstock._pipeline import seed as seed_field
-from penstock._record import record
+from penstock._pool_calls import SCAN
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -63,7 +63,8 @@ class Transforms(Pipeline):
         Args:
             map_func: Gets a tuple's components as arguments of their own, and
                 any other element as one. Returns tensors, or tuples, dicts,
-                named tuples or dataclasses of them.
+                named tuples or dataclasses of them; or a dataset, which is then
+                inside the element, as a whole.
             num_parallel_calls: Threads that run the function at most, each
                 over many elements at a time; as many as there are if left out.
             deterministic: Whether order is kept; yes if left out, unless the
@@ -126,12 +127,24 @@ class Transforms(Pipeline):
             ...     lambda n: ps.Dataset.range(n).map(lambda i: 10 * n + i))
             >>> [int(x) for x in ds]
             [10, 20, 21, 30, 31, 32]
+            >>> def letters(word):
+            ...     for letter in word.decode():
+            ...         yield letter
+            >>> words = ps.Dataset.from_tensor_slices(["ab", "c"])
+            >>> list(words.flat_map(letters))
+            [b'a', b'b', b'c']
+
+        Args:
+            map_func: Makes a dataset of an element. If it cannot be recorded it
+                runs as Python, and gives a generator, a list or tuple of
+                elements, an array or a dataset.
+            name: Not used.
         """
-        function = record(map_func, [self.element_spec])
+        source, function = _python.datasets(map_func, self, {})
         return append(
             "flat_map",
             {"function": function.message},
-            [self],
+            [source],
             function=function,
         )
 
@@ -154,7 +167,7 @@ class Transforms(Pipeline):
             [0, 1, 0, 1, 2, 2]
 
         Args:
-            map_func: Makes a dataset of an element.
+            map_func: Makes a dataset of an element; as in `flat_map`.
             cycle_length: Datasets open at once; 8 if left out. Decides the
                 order, so it is the same on every machine and never tuned.
             block_length: Elements taken from each in turn; 1 if left out.
@@ -162,7 +175,9 @@ class Transforms(Pipeline):
             deterministic: As in `map`.
             name: Not used.
         """
-        function = record(map_func, [self.element_spec])
+        source, function = _python.datasets(
+            map_func, self, _parallelism(num_parallel_calls)
+        )
         return append(
             "interleave",
             {
@@ -172,7 +187,7 @@ class Transforms(Pipeline):
                 **_parallelism(num_parallel_calls),
                 **flag("deterministic", deterministic),
             },
-            [self],
+            [source],
             function=function,
         )
 
@@ -190,7 +205,9 @@ class Transforms(Pipeline):
             >>> [int(x) for x in ds]
             [1, 3, 6, 10]
         """
-        state, function, captures = _folding(self, initial_state, scan_func)
+        state, function, captures = _folding(
+            self, initial_state, scan_func, SCAN
+        )
         return append(
             "scan",
             {"initial_state": state, "function": function.message},
@@ -517,9 +534,11 @@ def _window(given: Any) -> dict[str, Any]:
     return {"window": fields["buffer_size"]} if fields else {}
 
 
-def _folding(self: Pipeline, initial_state: Any, function: Any) -> Any:
-    """Initial state and recorded function of scan and reduce."""
+def _folding(
+    self: Pipeline, initial_state: Any, function: Any, how: str
+) -> Any:
+    """Initial state and function of scan and reduce."""
     state, captures = _rows.one_row(initial_state)
     structure = _spec.from_json(state["spec"], _spec.types_of(initial_state))
-    recorded = record(function, [structure, self.element_spec])
+    recorded = _python.fold(function, self, how, initial_state, structure)
     return state, recorded, captures

@@ -31,7 +31,11 @@ class Rows:
 
     def add(self, values: list[_chunk.Array]) -> None:
         self._rows.append(values)
-        self.size += sum(value.nbytes for value in values)
+        self.size += sum(map(_bytes, values))
+
+    @property
+    def errors(self) -> list[RowError]:
+        return self._errors
 
     def add_error(self, code: int, message: str) -> None:
         self._errors.append(RowError(self.count, code, message))
@@ -41,8 +45,15 @@ class Rows:
         return self.chunk(specs).to_bytes()
 
     def chunk(self, specs: list[_spec.TensorSpec]) -> _chunk.Encoded:
+        return _chunk.Encoded(self.columns(specs), self.count, self._errors)
+
+    def columns(self, specs: list[_spec.TensorSpec]) -> list[_chunk.Column]:
         columns = []
         for i, spec in enumerate(specs):
+            if not self._rows:
+                empty = _chunk.placeholder(spec.dtype, spec.shape)
+                columns.append(_chunk.Column(spec.dtype, empty[None][:0]))
+                continue
             values = [row[i] for row in self._rows if row is not None]
             if self._errors:
                 # An error's row is filled with a neighbour's value where there
@@ -56,7 +67,13 @@ class Rows:
                     filler if row is None else row[i] for row in self._rows
                 ]
             columns.append(_chunk.gather(spec.dtype, values))
-        return _chunk.Encoded(columns, self.count, self._errors)
+        return columns
+
+
+def _bytes(value: _chunk.Array) -> int:
+    if value.dtype != object:
+        return value.nbytes
+    return sum(len(item) for item in value.reshape(-1).tolist())
 
 
 def convert(structure: Any, value: Any) -> list[_chunk.Array]:

@@ -8,7 +8,7 @@ import json
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class TFRecordWriter(_Writer):
 
     Args:
         path: The file, which is made anew.
-        compression_type: "" or "GZIP".
+        compression_type: "", "GZIP" or "ZSTD".
     """
 
     def __init__(self, path: Any, compression_type: str | None = None) -> None:
@@ -105,7 +105,7 @@ class JsonLinesWriter(_Writer):
 
     Args:
         path: The file, which is made anew.
-        compression_type: "" or "GZIP".
+        compression_type: "", "GZIP" or "ZSTD".
     """
 
     def __init__(self, path: Any, compression_type: str | None = None) -> None:
@@ -130,7 +130,7 @@ class TarWriter(_Writer):
 
     Args:
         path: The file, which is made anew.
-        compression_type: "" or "GZIP".
+        compression_type: "", "GZIP" or "ZSTD".
     """
 
     def __init__(self, path: Any, compression_type: str | None = None) -> None:
@@ -167,15 +167,54 @@ class TarWriter(_Writer):
         super().close()
 
 
+class _ZstdFile(io.BufferedIOBase):
+    """A file that is written as zstd frames, about a MiB in each."""
+
+    def __init__(self, path: Any) -> None:
+        self._inner = Path(path).open("wb")  # noqa: SIM115
+        self._held = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._held += data
+        if len(self._held) >= _MAX_HELD_BYTES:
+            self._write_held()
+        return len(data)
+
+    def flush(self) -> None:
+        if not self._inner.closed:
+            self._write_held()
+            self._inner.flush()
+
+    def close(self) -> None:
+        if not self._inner.closed:
+            try:
+                self._write_held()
+            finally:
+                self._inner.close()
+        super().close()
+
+    def _write_held(self) -> None:
+        if self._held:
+            held = bytes(self._held)
+            self._held.clear()
+            self._inner.write(_record.call("io.compress_zstd", (held,)))
+
+
 def _open(path: Any, compression_type: str | None) -> IO[bytes]:
     if compression_type in (None, ""):
         return Path(path).open("wb")
+    if compression_type == "ZSTD":
+        return cast(IO[bytes], _ZstdFile(path))
     if compression_type == "GZIP":
         packed: IO[bytes] = gzip.open(path, "wb")  # noqa: SIM115
         return packed
     raise refused(
         InvalidArgumentError,
-        f'compression_type must be "" or "GZIP"; got {compression_type!r}',
+        'compression_type must be "", "GZIP" or "ZSTD"; got '
+        f"{compression_type!r}",
     )
 
 

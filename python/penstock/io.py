@@ -21,7 +21,13 @@ from penstock._features import (
     VarLenFeature,
     Wanted,
 )
-from penstock._io_functions import decode_base64, decode_raw, encode_base64
+from penstock._io_functions import (
+    decode_base64,
+    decode_raw,
+    encode_base64,
+    parse_tensor,
+    serialize_tensor,
+)
 from penstock._location import refused
 from penstock._spec import TensorSpec
 from penstock._writers import JsonLinesWriter, TarWriter, TFRecordWriter
@@ -44,6 +50,8 @@ __all__ = [
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
+    "parse_tensor",
+    "serialize_tensor",
 ]
 
 

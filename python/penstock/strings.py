@@ -17,11 +17,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import _record, _splits, _strings_functions
+from penstock._errors import InvalidArgumentError
+from penstock._location import refused
 from penstock._strings_functions import *  # noqa: F403
 
 __all__ = [
     *_strings_functions.__all__,
     "bytes_split",
+    "format",
     "reduce_join",
     "split",
     "unicode_decode",
@@ -58,6 +61,42 @@ def split(
         sep = sep.decode()
     return _splits.call(
         "strings.split", input, {"sep": sep, "maxsplit": maxsplit}
+    )
+
+
+def format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3
+) -> Any:
+    """A text with tensors in it, as TensorFlow writes them.
+
+    Example:
+        >>> ps.strings.format("{} of {}", (2, np.arange(9)))
+        b'2 of [0 1 2 ... 6 7 8]'
+
+    Args:
+        template: With a placeholder for each input.
+        inputs: A tensor, or a list or tuple of them.
+        placeholder: What stands for an input.
+        summarize: Of a dimension that has more than twice as many, so many
+            items at either end; -1: all.
+    """
+    many = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    if not many:
+        if placeholder in template:
+            raise refused(
+                InvalidArgumentError,
+                "a template must have a placeholder for each of its inputs, 0; "
+                f"got {template!r}",
+            )
+        return template.encode()
+    return _record.call(
+        "strings.format",
+        tuple(many),
+        {
+            "template": template,
+            "placeholder": placeholder,
+            "summarize": summarize,
+        },
     )
 
 

@@ -342,7 +342,7 @@ WRONG = {
         TYPE,
         "num_parallel_calls",
     ),
-    "map_dataset": (lambda: R(3).map(reading), VALUE, "flat_map()"),
+    "filter_dataset": (lambda: R(3).filter(reading), VALUE, "flat_map()"),
     "filter_int": (lambda: R(3).filter(same), TYPE, "bool"),
     "filter_number": (lambda: R(3).filter(True), TYPE, "function"),
     "take_while_int": (lambda: R(3).take_while(same), TYPE, "bool"),

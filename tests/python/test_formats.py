@@ -84,6 +84,61 @@ def test_csv_files(tmp_path):
     assert [name for (name,) in one] == [b"n", b"a", b"a,a"]
 
 
+ROWS = [
+    ("a", "one\ntwo"),
+    ("b", 'say ""hi""\r\nthere'),
+    ("c", ""),
+    ("d\n", "\n\n"),
+    ("e", "plain"),
+]
+
+
+def quoted(path, rows=ROWS):
+    lines = [
+        ",".join(
+            f'"{field}"' if "\n" in field or '"' in field else field
+            for field in row
+        )
+        for row in rows
+    ]
+    path.write_bytes(("\r\n".join(lines) + "\r\n").encode())
+    return path
+
+
+@pytest.mark.parametrize("size", [None, 1, 5, 64])
+@pytest.mark.parametrize("header", [False, True])
+def test_csv_fields_over_lines(tmp_path, size, header):
+    files = [quoted(tmp_path / f"{i}.csv") for i in range(2)]
+    ds = ps.CsvDataset(files, ["", ""], buffer_size=size, header=header)
+    each = [
+        tuple(field.replace('""', '"').encode() for field in row)
+        for row in ROWS[int(header) :]
+    ]
+    whole = list(ds)
+    assert whole == each + each
+    it = iter(ds)
+    for position in range(len(whole)):
+        resumed = iter(ds)
+        resumed.load_state_dict(it.state_dict())
+        assert list(resumed) == whole[position:]
+        next(it)
+
+
+def test_a_stray_quote_is_an_error_of_its_record(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('a,1\nb"b,2\n"c"c,3\nd,4\n')
+    kept = ps.CsvDataset(file, ["", 0]).ignore_errors()
+    assert [name for name, _ in kept] == [b"a", b"d"]
+    lines = ps.CsvDataset(file, ["", 0], use_quote_delim=False)
+    assert len(list(lines)) == 4
+
+
+def test_a_quote_that_is_never_closed_is_one_error(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('a,1\n"b,2\nc,3\n')
+    assert len(list(ps.CsvDataset(file, ["", 0]).ignore_errors())) == 1
+
+
 def test_json_lines(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text('{"x": 1}\nnonsense\n{"x": 3}\n')
@@ -160,7 +215,7 @@ def test_image_folders(tmp_path):
         ps.ImageFolderDataset(tmp_path, extensions=[".gif"])
 
 
-@pytest.mark.parametrize("compression", ["", "GZIP"])
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZSTD"])
 def test_writers(tmp_path, compression):
     records = [bytes([i % 256]) * (i % 300) for i in range(3000)]
     file = tmp_path / "a"

@@ -122,6 +122,43 @@ def test_a_header_takes_no_memory(make: Any, size: tuple[int, int]) -> None:
         ps.image.decode_image(make(*size))
 
 
+# Three frames of 2 x 3 pixels, each of one color: (50 i, i, 9).
+ANIMATION = bytes.fromhex(
+    "4749463839610300020081000000000900000000000000000021ff0b4e45545343415045"
+    "322e30030100000021f90400010000002c00000000030002000008060001081c18100021"
+    "f90401010001002c00000000030002008132010900000000000000000008060001081c18"
+    "100021f90401010001002c00000000030002008164020900000000000000000008060001"
+    "081c1810003b"
+)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_animations_may_be_expanded(dtype: str) -> None:
+    first = ps.image.decode_image(ANIMATION, dtype=dtype)
+    assert first.shape == (2, 3, 3)
+    frames = ps.image.decode_image(
+        ANIMATION, dtype=dtype, expand_animations=True
+    )
+    assert frames.shape == (3, 2, 3, 3)
+    assert frames.dtype == np.dtype(dtype)
+    assert np.array_equal(frames[0], first)
+    scale = {"uint8": 1, "uint16": 256, "float32": np.float32(1 / 255)}[dtype]
+    for i in range(3):
+        assert np.allclose(frames[i] / scale, [50 * i, i, 9])
+
+
+def test_stills_and_animations_in_one_dataset() -> None:
+    still = ps.image.encode_png(np.zeros((4, 5, 1), np.uint8))
+    files = [still, ANIMATION, ANIMATION, still]
+    ds = ps.Dataset.from_tensor_slices(files).map(
+        lambda x: ps.image.decode_image(x, expand_animations=True)
+    )
+    assert ds.element_spec == ps.TensorSpec(None, np.uint8)
+    assert [x.shape for x in ds] == [
+        (4, 5, 1), (3, 2, 3, 3), (3, 2, 3, 3), (4, 5, 1),
+    ]  # fmt: skip
+
+
 def test_other_bytes_say_what_was_expected() -> None:
     with pytest.raises(ps.InvalidArgumentError, match="begin like none"):
         ps.image.decode_image(b"cat.jpg")

@@ -97,6 +97,95 @@ def test_damage_is_found(tmp_path):
         list(ps.Dataset.load(tmp_path))
 
 
+def python_shard(x):
+    return len(str(x))
+
+
+SHARD_FUNCS = {
+    "native": lambda x: x % 3,
+    "python": python_shard,
+    "said": ps.python_function(python_shard),
+    "one": lambda x: 0,
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP", "ZSTD"])
+@pytest.mark.parametrize("how", SHARD_FUNCS)
+def test_shards_come_back_in_order(tmp_path, how, compression):
+    ds = ps.Dataset.range(300)
+    ds.save(tmp_path, compression=compression, shard_func=SHARD_FUNCS[how])
+    loaded = ps.Dataset.load(tmp_path)
+    assert len(loaded) == 300
+    assert [int(x) for x in loaded] == list(range(300))
+    it = iter(loaded)
+    head = [int(next(it)) for _ in range(123)]
+    resumed = iter(loaded)
+    resumed.load_state_dict(it.state_dict())
+    assert head + [int(x) for x in resumed] == list(range(300))
+
+
+def test_shards_are_files(tmp_path):
+    ds = ps.Dataset.from_tensor_slices(
+        {"x": np.arange(10), "name": [str(i) for i in range(10)]}
+    )
+    ds.save(tmp_path, shard_func=lambda e: e["x"] // 4)
+    assert len(list(tmp_path.glob("shard_*"))) == 3
+    loaded = ps.Dataset.load(tmp_path)
+    assert loaded.element_spec == ds.element_spec
+    assert [(int(e["x"]), e["name"]) for e in loaded] == [
+        (i, str(i).encode()) for i in range(10)
+    ]
+
+    def reader(shards):
+        return shards.interleave(lambda shard: shard, cycle_length=3)
+
+    found = ps.Dataset.load(tmp_path, reader_func=reader)
+    assert [int(e["x"]) for e in found] == [0, 4, 8, 1, 5, 9, 2, 6, 3, 7]
+    taken = ps.Dataset.load(
+        tmp_path, reader_func=lambda s: s.skip(1).flat_map(lambda d: d)
+    )
+    assert [int(e["x"]) for e in taken] == [4, 5, 6, 7, 8, 9]
+
+
+def test_tuples_are_arguments_of_shard_func(tmp_path):
+    ds = ps.Dataset.zip(ps.Dataset.range(6), ps.Dataset.range(6, 12))
+    ds.save(tmp_path, shard_func=lambda a, b: (a + b) % 2)
+    assert list(ps.Dataset.load(tmp_path)) == list(ds)
+    nothing = tmp_path / "nothing"
+    ds.take(0).save(nothing, shard_func=lambda a, b: a)
+    assert list(ps.Dataset.load(nothing)) == []
+    assert ps.Dataset.load(nothing).element_spec == ds.element_spec
+
+
+def test_reader_of_one_file(tmp_path):
+    ps.Dataset.range(5).save(tmp_path)
+    loaded = ps.Dataset.load(
+        tmp_path, reader_func=lambda s: s.flat_map(lambda d: d.skip(2))
+    )
+    assert [int(x) for x in loaded] == [2, 3, 4]
+
+
+def test_shards_refuse(tmp_path):
+    with pytest.raises(ps.InvalidArgumentError, match="from 0 to"):
+        ps.Dataset.range(3).save(tmp_path / "a", shard_func=lambda x: x - 5)
+    with pytest.raises(ps.ResourceExhaustedError, match="1000 files"):
+        ps.Dataset.range(1100).save(tmp_path / "b", shard_func=lambda x: x)
+    with pytest.raises(ps.InvalidArgumentError, match="ZSTD"):
+        ps.Dataset.range(3).save(tmp_path / "c", compression="LZ4")
+    with pytest.raises(ps.NotFoundError):
+        ps.Dataset.load(tmp_path / "a")
+    ps.Dataset.range(3).save(tmp_path / "d", shard_func=lambda x: x)
+    for reader in (lambda s: s, lambda s: 3):
+        with pytest.raises(ps.InvalidTypeError, match="reader_func"):
+            ps.Dataset.load(tmp_path / "d", reader_func=reader)
+    with pytest.raises(ps.UnimplementedError, match="wait"):
+        ps.Dataset.load(tmp_path / "d", wait=True)
+    (tmp_path / "d" / "order.npy").write_bytes(b"nonsense")
+    with pytest.raises(ps.DataLossError, match="what save wrote"):
+        ps.Dataset.load(tmp_path / "d")
+
+
 def test_snapshots_are_by_what_is_computed(tmp_path):
     def make(n):
         return ps.Dataset.range(5).map(lambda x: x + n).snapshot(tmp_path)

@@ -200,3 +200,68 @@ def test_comparisons_and_where() -> None:
 def test_what_is_refused(make: Any, message: str) -> None:
     with pytest.raises(ps.PenstockError, match=message):
         make()
+
+
+# As tf.strings.format of TensorFlow 2.21 writes them.
+FORMATTED = [
+    (np.array(["a", 'b"\n']), {}, b'["a" "b\\"\\n"]'),
+    (
+        np.float32([1.5, 1 / 3, 1e10, 1e-7, np.nan, np.inf, -np.inf, 0.1]),
+        {"summarize": -1},
+        b"[1.5 0.333333343 1e+10 1e-07 nan inf -inf 0.1]",
+    ),
+    (
+        np.float32([123456789.0, 100000.0, 1000000.0, 1e16]),
+        {},
+        b"[123456792 100000 1e+06 1e+16]",
+    ),
+    (
+        np.array([1.5, 1 / 3, 1e10, 1e-7, 123456789.0, 1e300]),
+        {},
+        b"[1.5 0.33333333333333331 10000000000 1e-07 123456789 1e+300]",
+    ),
+    (np.array([True, False]), {}, b"[1 0]"),
+    (np.int8([65, -3]), {}, b"[65 -3]"),
+    (np.uint8([65, 3]), {}, b"[65 3]"),
+    (np.float16([1.5, 1 / 3]), {}, b"[1.5 0.333251953]"),
+    (np.uint64(1 << 63), {}, b"9223372036854775808"),
+    (
+        np.arange(24).reshape(2, 3, 4),
+        {},
+        b"[[[0 1 2 3]\n  [4 5 6 7]\n  [8 9 10 11]]\n\n "
+        b"[[12 13 14 15]\n  [16 17 18 19]\n  [20 21 22 23]]]",
+    ),
+    (np.arange(10), {}, b"[0 1 2 ... 7 8 9]"),
+    (np.arange(7), {}, b"[0 1 2 ... 4 5 6]"),
+    (np.arange(6), {}, b"[0 1 2 3 4 5]"),
+    (np.arange(10), {"summarize": 1}, b"[0 ... 9]"),
+    (np.arange(10), {"summarize": 0}, b"[ ...]"),
+    (np.int64(5), {"summarize": 0}, b"..."),
+    (np.zeros((0, 3)), {}, b"[]"),
+    (np.zeros((3, 0)), {}, b"[\n ...]"),
+    (
+        np.arange(64).reshape(8, 8),
+        {"summarize": 1},
+        b"[[0 ... 7]\n ...\n [56 ... 63]]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "options", "text"), FORMATTED)
+def test_format(value, options, text):
+    assert ps.strings.format("{}", value, **options) == text
+    ds = ps.Dataset.from_tensors(value).map(
+        lambda x: ps.strings.format("<{}>", x, **options)
+    )
+    assert list(ds) == [b"<" + text + b">"]
+
+
+def test_format_of_several():
+    assert ps.strings.format("a {} b {}", (1, "x")) == b'a 1 b "x"'
+    assert ps.strings.format("%t, {}", 1, placeholder="%t") == b"1, {}"
+    assert ps.strings.format("none", []) == b"none"
+    for template, inputs in (("{} {}", 1), ("{}", (1, 2)), ("{}", [])):
+        with pytest.raises(ValueError, match="placeholder"):
+            ps.strings.format(template, inputs)
+    with pytest.raises(ValueError, match="numbers"):
+        ps.strings.format("{}", 1j)

@@ -186,7 +186,16 @@ def test_functions_must_return_datasets():
         with pytest.raises(TypeError, match="Dataset"):
             getattr(Dataset.range(3), method)(lambda x: x)
     with pytest.raises(ValueError, match=r"[Dd]ataset"):
-        Dataset.range(3).map(lambda x: Dataset.range(x))
+        Dataset.range(3).filter(lambda x: Dataset.range(x))
+
+
+def test_a_map_may_give_datasets():
+    ds = Dataset.range(3).map(lambda x: Dataset.range(x))
+    assert ds.element_spec == ps.DatasetSpec(ps.TensorSpec((), ps.int64))
+    assert [[int(x) for x in part] for part in ds] == [[], [0], [0, 1]]
+    assert [int(x) for x in ds.flat_map(lambda part: part)] == [0, 0, 1]
+    batches = ds.flat_map(lambda part: part.batch(2))
+    assert [x.tolist() for x in batches] == [[0], [0, 1]]
 
 
 # ---- Counts.

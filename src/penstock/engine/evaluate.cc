@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/data/builder.h"
 #include "penstock/data/encode.h"
 #include "penstock/plan/convert.h"
 
@@ -33,6 +34,7 @@ absl::StatusOr<std::shared_ptr<const Evaluator>> Evaluator::Make(
 
 absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input, const Scope& scope,
                                        absl::Span<const Buffer> places) const {
+  if (input.rows > max_rows()) return ApplyOneByOne(input, scope);
   std::vector<RowError> errors;
   functions::EvalContext context;
   context.rows = input.rows;
@@ -60,6 +62,27 @@ absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input, const Scope& scope,
       out.errors.begin(),
       [](const RowError& a, const RowError& b) { return a.row < b.row; });
   return out;
+}
+
+absl::StatusOr<Chunk> Evaluator::ApplyOneByOne(const Chunk& input,
+                                               const Scope& scope) const {
+  ChunkBuilder all;
+  for (int64_t row = 0; row < input.rows; ++row) {
+    PENSTOCK_ASSIGN_OR_RETURN(Chunk one, Apply(Slice(input, row, 1), scope));
+    if (!all.Fits(one)) {
+      // Some value of its columns' kind stands in its place.
+      Chunk error = all.Build();
+      all.Append(error, 0, error.rows);
+      Buffer lineage = std::move(one.lineage);
+      one = Slice(error, 0, 1);
+      one.lineage = std::move(lineage);
+      one.errors = {{0, info_->Located(absl::InvalidArgumentError(
+                            "values of rows that are computed together must "
+                            "have one rank; got different ones"))}};
+    }
+    all.Append(one, 0, 1);
+  }
+  return all.Build();
 }
 
 }  // namespace penstock::engine

@@ -20,6 +20,11 @@ class Evaluator final {
       const OpContext& context);
 
   const functions::Program& program() const { return program_; }
+  // Rows to be given to Apply() at once, at most: then all that come out fit in
+  // one chunk. Of more, those of another rank than the first are errors.
+  int64_t max_rows() const {
+    return program_.has_unknown_rank() ? 1 : kMaxChunkRows;
+  }
 
   // The function's outputs for `input`'s rows; row errors of `input` stay, and
   // new ones join them with the node's name and line.
@@ -28,6 +33,9 @@ class Evaluator final {
                               absl::Span<const Buffer> places = {}) const;
 
  private:
+  absl::StatusOr<Chunk> ApplyOneByOne(const Chunk& input,
+                                      const Scope& scope) const;
+
   Evaluator(functions::Program program, const OpInfo* info, std::string name)
       : program_(std::move(program)), info_(info), name_(std::move(name)) {}
 

@@ -11,6 +11,7 @@
 #include "penstock/io/crc32c.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/fingerprint.h"
+#include "penstock/plan/infer.h"
 #include "penstock/plan/print.h"
 
 namespace penstock::engine {
@@ -34,26 +35,8 @@ bool HasOwnSeeds(const plan::Function& function) {
   return true;
 }
 
-std::vector<const plan::Function*> FunctionsOf(const plan::Node& node) {
-  if (node.has_map()) return {&node.map().function()};
-  if (node.has_filter()) return {&node.filter().predicate()};
-  if (node.has_take_while()) return {&node.take_while().predicate()};
-  if (node.has_scan()) return {&node.scan().function()};
-  if (node.has_reduce()) return {&node.reduce().function()};
-  if (node.has_flat_map()) return {&node.flat_map().function()};
-  if (node.has_interleave()) return {&node.interleave().function()};
-  if (node.has_group_by_window()) {
-    const plan::GroupByWindow& op = node.group_by_window();
-    return {&op.key(), &op.reduce(), &op.window_size_function()};
-  }
-  if (node.has_bucket_by_sequence_length()) {
-    return {&node.bucket_by_sequence_length().length()};
-  }
-  return {};
-}
-
 std::optional<uint64_t> SeedOf(const plan::Node& node) {
-  const std::vector<const plan::Function*> functions = FunctionsOf(node);
+  const std::vector<const plan::Function*> functions = plan::FunctionsOf(node);
   if (!functions.empty()) {
     const bool is_given = std::all_of(
         functions.begin(), functions.end(),
@@ -189,11 +172,7 @@ class Builder final {
 
   // What the node means for the run as a whole.
   void Note(const plan::Node& node, bool is_inside) {
-    if (node.has_generator() || node.map().function().has_python() ||
-        node.filter().predicate().has_python() ||
-        node.take_while().predicate().has_python()) {
-      is_seen_ = true;
-    }
+    if (node.has_generator()) is_seen_ = true;
     if (node.has_prefetch() && node.prefetch().has_buffer_size()) {
       says_how_far_ = true;
     }
@@ -201,9 +180,14 @@ class Builder final {
       pipeline_->options_.MergeFrom(node.with_options().options());
       if (node.with_options().options().has_run_ahead()) says_how_far_ = true;
     }
+    const std::vector<const plan::Function*> functions =
+        plan::FunctionsOf(node);
+    for (const plan::Function* function : functions) {
+      if (function->has_python()) is_seen_ = true;
+    }
     // Of a map: something random in its function, keyed by lineage. In a
     // sub-plan, anything with an instance is told apart by the outer row's.
-    const bool is_function = !FunctionsOf(node).empty();
+    const bool is_function = !functions.empty();
     if (node.has_instance() && (is_function || is_inside)) {
       pipeline_->needs_lineage_ = true;
     }

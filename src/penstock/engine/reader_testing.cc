@@ -34,6 +34,7 @@ TestEngine::TestEngine(const Settings& settings)
   environment_.min_shared_nanos = 2'000;  // though it is not worth it
   environment_.caches = &caches_;
   environment_.sources = &sources_;
+  environment_.functions = &functions_;
   environment_.warn = [this](std::string_view text) {
     MutexLock lock(&mutex_);
     warnings_.emplace_back(text);

@@ -15,6 +15,7 @@
 #include "penstock/base/mutex.h"
 #include "penstock/data/chunk_testing.h"
 #include "penstock/engine/pipeline.h"
+#include "penstock/engine/python_testing.h"
 #include "penstock/engine/source_testing.h"
 #include "penstock/io/io_pool.h"
 #include "penstock/plan.pb.h"
@@ -47,6 +48,7 @@ class TestEngine final {
   mutable Mutex mutex_;
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
   FakeSources sources_;
+  FakeFunctions functions_;
   const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;

@@ -31,6 +31,8 @@ class RowFunctions {
     int64_t deadline_nanos = 0;  // of one row; 0: none
     int64_t memory_bytes = 0;    // of one process; 0: any
     int64_t processes = 0;       // at most; 0: as many as it likes
+    // Of what a function gives for one row that are several; 0: any.
+    int64_t max_element_bytes = 0;
   };
 
   virtual ~RowFunctions() = default;

@@ -29,12 +29,14 @@ std::vector<Function> SequenceExampleFunctions();  // io.parse_sequence_example
 std::vector<Function> CsvFunctions();              // io.decode_csv
 std::vector<Function> JsonFunctions();             // io.decode_json
 std::vector<Function> TarFunctions();              // io.untar
+std::vector<Function> TensorProtoFunctions();      // io.parse_tensor, …
 std::vector<Function> RawFunctions();  // io.decode_raw, io.encode_base64, …
 std::vector<Function> LookupFunctions();         // lookup.find, lookup.place
 std::vector<Function> BpeFunctions();            // text.bpe
 std::vector<Function> SentencePieceFunctions();  // text.sentencepiece
 std::vector<Function> WordPieceFunctions();      // text.wordpiece
 std::vector<Function> StringCaseFunctions();     // lower, upper, strip
+std::vector<Function> StringFormatFunctions();   // format
 std::vector<Function> StringHashFunctions();     // to_hash_bucket, …
 std::vector<Function> StringJoinFunctions();     // join, reduce_join
 std::vector<Function> StringMeasureFunctions();  // length, substr, …

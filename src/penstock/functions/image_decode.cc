@@ -294,11 +294,8 @@ absl::StatusOr<TensorSpec> InferImage(absl::Span<const ArgSpec> args,
             {DType::kUint8, DType::kUint16, DType::kFloat32}));
   PENSTOCK_ASSIGN_OR_RETURN(const bool expand_animations,
                             BoolAttr(attrs, "expand_animations", false));
-  if (expand_animations) {
-    return absl::InvalidArgumentError(
-        "decode_image gives one image, of rank 3; got expand_animations=True. "
-        "Use decode_gif or decode_webp for all frames.");
-  }
+  // Of a GIF or WebP file there are frames.
+  if (expand_animations) return TensorSpec{dtype, PartialShape::UnknownRank()};
   return ImageSpec(dtype, {}, {}, Known(channels));
 }
 
@@ -323,7 +320,9 @@ struct AnyReader {
   std::vector<uint8_t> bytes;
   std::vector<uint16_t> words;
 
-  absl::StatusOr<ImageHead> Head(std::string_view contents, int channels) {
+  // Of an animation, with all its frames or (if not) the first.
+  absl::StatusOr<ImageHead> Head(std::string_view contents, int channels,
+                                 bool has_frames) {
     switch (FormatOf(contents)) {
       case ImageFormat::kJpeg: {
         if (channels == 4) {
@@ -349,7 +348,7 @@ struct AnyReader {
         PENSTOCK_ASSIGN_OR_RETURN(
             ImageHead head,
             is_gif ? GifHead(contents) : WebpHead(contents, channels));
-        head.frames = 1;
+        if (!has_frames) head.frames = 1;
         return head;
       }
       case ImageFormat::kUnknown:
@@ -386,7 +385,8 @@ struct AnyReader {
     if (dtype == DType::kUint8) {
       return Read(contents, head, reinterpret_cast<uint8_t*>(out));
     }
-    const int64_t count = head.height * head.width * head.channels;
+    const int64_t count =
+        head.frames * head.height * head.width * head.channels;
     const bool is_png = FormatOf(contents) == ImageFormat::kPng;
     if (is_png && dtype == DType::kUint16) {
       return ReadPng(contents, head, 16, out);
@@ -407,19 +407,38 @@ struct AnyReader {
   }
 };
 
+bool IsAnimation(std::string_view contents) {
+  const ImageFormat format = FormatOf(contents);
+  return format == ImageFormat::kGif || format == ImageFormat::kWebp;
+}
+
 absl::StatusOr<Column> EvalImage(absl::Span<const Arg> args, const Attrs& attrs,
                                  const TensorSpec& result,
                                  EvalContext& context) {
   PENSTOCK_ASSIGN_OR_RETURN(const int64_t channels,
                             IntAttr(attrs, "channels", 0));
+  PENSTOCK_ASSIGN_OR_RETURN(const bool is_expanded,
+                            BoolAttr(attrs, "expand_animations", false));
   AnyReader reader;
+  // Rows are called one by one where ranks may differ.
+  const Column& files = *args[0].column;
+  const bool has_frames = is_expanded && files.rows() > 0 &&
+                          IsAnimation(files.Row<StringRef>(0)->view());
   return DecodeRows(
-      args, result.dtype, 3, context,
+      args, result.dtype, has_frames ? 4 : 3, context,
       [&](int64_t, std::string_view contents, RowAppender& to) -> absl::Status {
         PENSTOCK_ASSIGN_OR_RETURN(
             const ImageHead head,
-            reader.Head(contents, static_cast<int>(channels)));
-        std::byte* out = to.Begin({head.height, head.width, head.channels});
+            reader.Head(contents, static_cast<int>(channels), has_frames));
+        if (is_expanded && has_frames != IsAnimation(contents)) {
+          return absl::InvalidArgumentError(
+              "with expand_animations, files that are decoded together must "
+              "all be animations, or none; got both");
+        }
+        std::byte* out =
+            has_frames ? to.Begin({head.frames, head.height, head.width,
+                                   head.channels})
+                       : to.Begin({head.height, head.width, head.channels});
         return reader.ReadAs(contents, head, result.dtype, out);
       });
 }
@@ -521,7 +540,8 @@ std::vector<Function> ImageDecodeFunctions() {
                   {"dtype", ParamKind::kDType, "uint8",
                    "That of the result: uint8, uint16 or float32 (0 to 1)."},
                   {"expand_animations", ParamKind::kBool, "False",
-                   "Only False: of an animation, the first frame."}},
+                   "Whether a GIF or WebP file gives all its frames, in a "
+                   "first dimension; otherwise the first frame."}},
        .doc = "The pixels of a JPEG, PNG, GIF, BMP or WebP file, told apart by "
               "its first bytes.",
        .example =

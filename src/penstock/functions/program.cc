@@ -134,6 +134,7 @@ absl::StatusOr<Program> Program::Make(std::vector<Step> steps,
       if (error_step != nullptr) *error_step = static_cast<int>(i);
       return status;
     }
+    program.NoteRank(i);
   }
   for (uint32_t output : program.outputs_) {
     if (output >= program.steps_.size()) {
@@ -149,6 +150,17 @@ absl::StatusOr<Program> Program::Make(std::vector<Step> steps,
   }
   program.PlanFrees();
   return program;
+}
+
+// A rank that an argument has is the same for all rows of a chunk; one that a
+// call finds out need not be.
+void Program::NoteRank(uint32_t index) {
+  if (values_[index].spec.shape.has_rank()) return;
+  const auto* call = std::get_if<CallStep>(&steps_[index]);
+  if (call == nullptr) return;
+  has_unknown_rank_ |= std::all_of(
+      call->args.begin(), call->args.end(),
+      [this](uint32_t each) { return values_[each].spec.shape.has_rank(); });
 }
 
 absl::Status Program::InferStep(uint32_t index,

@@ -58,6 +58,9 @@ class Program final {
   const std::vector<TensorSpec>& output_specs() const { return output_specs_; }
   // Whether any step is random: then rows need a lineage.
   bool is_random() const { return is_random_; }
+  // Whether the rank of some value is not known before there are rows: rows
+  // whose ranks differ fit in no column, so they are to be run one by one.
+  bool has_unknown_rank() const { return has_unknown_rank_; }
   // Whether nothing is absent: else Run() refuses.
   bool is_complete() const { return is_complete_; }
 
@@ -84,6 +87,7 @@ class Program final {
 
   absl::Status InferStep(uint32_t index, absl::Span<const TensorSpec> arguments,
                          absl::Span<const TensorSpec> bound);
+  void NoteRank(uint32_t index);
   absl::Status InferCall(uint32_t index);
   absl::Status InferPart(uint32_t index);
   // Replaces a call of constants by its value.
@@ -100,6 +104,7 @@ class Program final {
   std::vector<uint32_t> outputs_;
   std::vector<TensorSpec> output_specs_;
   bool is_random_ = false;
+  bool has_unknown_rank_ = false;
   bool is_complete_ = true;
 };
 

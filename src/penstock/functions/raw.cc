@@ -1,5 +1,6 @@
 // Bytes as numbers, as text, and as records of files.
 #include <isa-l/crc.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -250,10 +251,38 @@ absl::StatusOr<Column> EvalFrameRecord(absl::Span<const Arg> args, const Attrs&,
       });
 }
 
+// ---- zstd
+
+absl::StatusOr<Column> EvalCompressZstd(absl::Span<const Arg> args,
+                                        const Attrs&, const TensorSpec&,
+                                        EvalContext& context) {
+  return ChangeStrings(
+      args, context,
+      [](std::string_view view, std::string& text) -> absl::Status {
+        text.resize(ZSTD_compressBound(view.size()));
+        const size_t size = ZSTD_compress(text.data(), text.size(), view.data(),
+                                          view.size(), ZSTD_CLEVEL_DEFAULT);
+        if (ZSTD_isError(size) != 0) {
+          text.clear();
+          return absl::InternalError(
+              absl::StrCat("zstd cannot compress: ", ZSTD_getErrorName(size)));
+        }
+        text.resize(size);
+        return absl::OkStatus();
+      });
+}
+
 }  // namespace
 
 std::vector<Function> RawFunctions() {
   return {
+      {.name = "io.compress_zstd",
+       .params = {{"x", ParamKind::kTensor, "", "Strings."}},
+       .doc = "Each string as a frame of a zstd file.",
+       .example = "",
+       .infer = InferSame,
+       .eval = EvalCompressZstd,
+       .is_internal = true},
       {.name = "io.frame_record",
        .params = {{"x", ParamKind::kTensor, "", "Strings."}},
        .doc = "Strings as records of a TFRecord file.",

@@ -17,19 +17,71 @@ std::string_view WithoutReturn(std::string_view line) {
   return line;
 }
 
+// Finds where a record ends, in bytes that come in pieces.
+class LineEnd final {
+ public:
+  explicit LineEnd(const TextLineFormat& format)
+      : field_delim_(format.field_delim) {}
+
+  // The "\n" that ends the record which `bytes` go on with; npos if there is
+  // none, and more bytes of it may follow. Found, the next record begins.
+  size_t Find(std::string_view bytes) {
+    if (!field_delim_.has_value()) return bytes.find('\n');
+    if (place_ == Place::kFieldStart) {
+      // Without a quote it is a line like any other.
+      const size_t end = bytes.find('\n');
+      if (end != std::string_view::npos &&
+          std::memchr(bytes.data(), '"', end) == nullptr) {
+        return end;
+      }
+    }
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const char c = bytes[i];
+      if (place_ == Place::kQuoted) {
+        i = bytes.find('"', i);
+        if (i == std::string_view::npos) return i;
+        place_ = Place::kQuoteInQuoted;
+      } else if (c == '\n') {
+        Begin();
+        return i;
+      } else if (c == *field_delim_) {
+        place_ = Place::kFieldStart;
+      } else if (c == '"' && place_ != Place::kPlain) {
+        // At a field's start it opens; after a quote inside, it is one of two.
+        place_ = Place::kQuoted;
+      } else {
+        place_ = Place::kPlain;
+      }
+    }
+    return std::string_view::npos;
+  }
+
+  // The next bytes are those of a new record.
+  void Begin() { place_ = Place::kFieldStart; }
+
+ private:
+  enum class Place : uint8_t { kFieldStart, kPlain, kQuoted, kQuoteInQuoted };
+
+  const std::optional<char> field_delim_;
+  Place place_ = Place::kFieldStart;
+};
+
 class TextLineReader final : public RecordReader {
  public:
   TextLineReader(std::unique_ptr<ByteStream> stream, std::string path,
-                 const RecordReaderOptions& options)
+                 const RecordReaderOptions& options,
+                 const TextLineFormat& format)
       : max_record_bytes_(options.max_record_bytes),
+        line_end_(format),
         window_(std::move(stream), std::move(path), options.start) {}
 
   ReadState Next(size_t max_records, std::function<void()> wake,
                  RecordBatch& batch) override {
     batch.Clear();
     max_records = std::max<size_t>(1, max_records);
-    if (Scan(max_records, batch)) return ReadState::kReady;
-    // From here on no fetched byte is a newline.
+    if (!is_inside_ && Scan(max_records, batch)) return ReadState::kReady;
+    // From here on no fetched byte ends a record.
+    is_inside_ = true;
     for (;;) {
       if (window_.position().is_end) return ReadState::kEnd;
       if (window_.num_bytes() > max_record_bytes_) return TooLong(batch);
@@ -43,12 +95,14 @@ class TextLineReader final : public RecordReader {
           window_.Finish();
           return ReadState::kEnd;
         }
+        is_inside_ = false;
         TakeFirst(num_before, num_before, batch);
         return ReadState::kReady;
       }
-      const size_t newline = window_.last().find('\n');
+      const size_t newline = line_end_.Find(window_.last());
       if (newline == std::string_view::npos) continue;
       if (num_before + newline > max_record_bytes_) return TooLong(batch);
+      is_inside_ = false;
       if (num_before > 0) {
         TakeFirst(num_before + newline, num_before + newline + 1, batch);
         return ReadState::kReady;
@@ -70,17 +124,16 @@ class TextLineReader final : public RecordReader {
     const char* p = front.data();
     size_t num_left = front.size();
     bool is_too_long = false;
+    line_end_.Begin();
     while (records.size() < max_records && num_left > 0) {
-      const auto* newline =
-          static_cast<const char*>(std::memchr(p, '\n', num_left));
-      if (newline == nullptr) break;
-      const auto length = static_cast<size_t>(newline - p);
+      const size_t length = line_end_.Find({p, num_left});
+      if (length == std::string_view::npos) break;
       if (length > max_record_bytes_) {
         is_too_long = true;
         break;
       }
       records.push_back(WithoutReturn({p, length}));
-      p = newline + 1;
+      p += length + 1;
       num_left -= length + 1;
     }
     if (!records.empty()) {
@@ -113,6 +166,9 @@ class TextLineReader final : public RecordReader {
   }
 
   const size_t max_record_bytes_;
+  LineEnd line_end_;
+  // All fetched bytes are of one record, and line_end_ has seen them.
+  bool is_inside_ = false;
   RecordWindow window_;
   size_t records_hint_ = 0;
 };
@@ -121,11 +177,11 @@ class TextLineReader final : public RecordReader {
 
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenTextLineReader(
     FileSystem& files, std::string_view path,
-    const RecordReaderOptions& options) {
+    const RecordReaderOptions& options, const TextLineFormat& format) {
   PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
                             OpenRecordStream(files, path, options));
   return std::make_unique<TextLineReader>(std::move(stream), std::string(path),
-                                          options);
+                                          options, format);
 }
 
 }  // namespace penstock::io

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -9,6 +10,13 @@
 #include "penstock/io/record_reader.h"
 
 namespace penstock::io {
+
+struct TextLineFormat {
+  // Set: lines are records of comma-separated values with this character
+  // between fields, and a field that begins with a double quote goes on, over
+  // ends of lines, to the quote that ends it (RFC 4180).
+  std::optional<char> field_delim;
+};
 
 // Opens `path`. A line ends at "\n" or at the end of the file, and is returned
 // without the "\n" and without one "\r" before it. Empty lines are records; the
@@ -19,6 +27,6 @@ namespace penstock::io {
 // that is too long; the stream's own (see byte_stream.h).
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenTextLineReader(
     FileSystem& files, std::string_view path,
-    const RecordReaderOptions& options);
+    const RecordReaderOptions& options, const TextLineFormat& format = {});
 
 }  // namespace penstock::io

@@ -33,7 +33,7 @@ class TextLineTest : public ::testing::TestWithParam<LineCase> {
     options_.stream.io_pool = &io_pool_;
     options_.stream.block_bytes = block_bytes;
     options_.start = start;
-    auto reader = OpenTextLineReader(files_, "f", options_);
+    auto reader = OpenTextLineReader(files_, "f", options_, format_);
     EXPECT_TRUE(reader.ok()) << reader.status();
     return DrainReader(**reader, max_records);
   }
@@ -41,6 +41,7 @@ class TextLineTest : public ::testing::TestWithParam<LineCase> {
   FakeFiles files_;
   IoPool io_pool_{2};
   RecordReaderOptions options_;
+  TextLineFormat format_;
 };
 
 TEST_P(TextLineTest, GivesTheLines) {
@@ -110,6 +111,56 @@ TEST_F(TextLineTest, AStorageErrorKeepsItsPlace) {
   files_.settings.broken_at = 7;
   EXPECT_THAT(Read(2).records, ElementsAre("ab", "cd", "!broken at 7"));
 }
+
+class CsvLineTest : public TextLineTest {};
+
+// Wherever blocks end, and wherever reading begins again.
+TEST_P(CsvLineTest, QuotedFieldsGoOverLines) {
+  auto file = MakeDeflateFile(*files_.Create("f"), Compression::kNone);
+  ASSERT_TRUE((*file)->Append(GetParam().file).ok());
+  ASSERT_TRUE((*file)->Close().ok());
+  format_.field_delim = ',';
+  for (bool is_cached : {true, false}) {
+    files_.settings.is_cached = is_cached;
+    for (size_t block_bytes : {1, 2, 3, 4, 5, 16, 1000}) {
+      const Drawn all = Read(block_bytes);
+      ASSERT_THAT(all.records, ElementsAreArray(GetParam().want));
+      ASSERT_THAT(Read(block_bytes, 100).records,
+                  ElementsAreArray(GetParam().want));
+      for (size_t i = 0; i < all.positions.size(); ++i) {
+        ASSERT_EQ(Read(block_bytes, 1, all.positions[i]).records,
+                  Lines(all.records.begin() + i + 1, all.records.end()));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, CsvLineTest,
+    ::testing::ValuesIn<LineCase>({
+        {.name = "NoQuotes", .file = "a,b\nc,d\n", .want = {"a,b", "c,d"}},
+        {.name = "Quoted",
+         .file = "a,\"b\nc\"\nd,e\n",
+         .want = {"a,\"b\nc\"", "d,e"}},
+        {.name = "SeveralLines",
+         .file = "\"a\n\n\r\nb\",\"\n\"\r\nc\n",
+         .want = {"\"a\n\n\r\nb\",\"\n\"", "c"}},
+        {.name = "Escaped",
+         .file = "\"a\"\"\nb\"\nc\n\"\"\"\"\nd\n",
+         .want = {"\"a\"\"\nb\"", "c", "\"\"\"\"", "d"}},
+        {.name = "EmptyQuotes",
+         .file = "\"\",1\n\"\"\n2",
+         .want = {"\"\",1", "\"\"", "2"}},
+        // A quote that is no field's first character opens nothing.
+        {.name = "StrayQuote",
+         .file = "a\"b,1\nc,2\n",
+         .want = {"a\"b,1", "c,2"}},
+        {.name = "AfterQuote", .file = "\"a\"b\nc\n", .want = {"\"a\"b", "c"}},
+        {.name = "NeverClosed",
+         .file = "a\nb,\"c\nd\n",
+         .want = {"a", "b,\"c\nd\n"}},
+    }),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace penstock::io

@@ -1,5 +1,6 @@
 #include "penstock/plan/infer.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -164,33 +165,46 @@ bool NeedsInstance(const Node& node) {
       return true;
     case Node::kListFiles:
       return node.list_files().shuffle();
+    default: {
+      const std::vector<const Function*> functions = FunctionsOf(node);
+      return std::any_of(functions.begin(), functions.end(),
+                         [](const Function* each) { return IsRandom(*each); });
+    }
+  }
+}
+
+std::vector<const Function*> FunctionsOf(const Node& node) {
+  switch (node.op_case()) {
     case Node::kMap:
-      return IsRandom(node.map().function());
+      return {&node.map().function()};
     case Node::kFilter:
-      return IsRandom(node.filter().predicate());
+      return {&node.filter().predicate()};
     case Node::kTakeWhile:
-      return IsRandom(node.take_while().predicate());
+      return {&node.take_while().predicate()};
     case Node::kFlatMap:
-      return IsRandom(node.flat_map().function());
+      return {&node.flat_map().function()};
     case Node::kInterleave:
-      return IsRandom(node.interleave().function());
+      return {&node.interleave().function()};
     case Node::kScan:
-      return IsRandom(node.scan().function());
+      return {&node.scan().function()};
     case Node::kReduce:
-      return IsRandom(node.reduce().function());
-    case Node::kGroupByWindow:
-      return IsRandom(node.group_by_window().key()) ||
-             IsRandom(node.group_by_window().window_size_function()) ||
-             IsRandom(node.group_by_window().reduce());
+      return {&node.reduce().function()};
+    case Node::kGroupByWindow: {
+      const GroupByWindow& op = node.group_by_window();
+      return {&op.key(), &op.reduce(), &op.window_size_function()};
+    }
     case Node::kBucketBySequenceLength:
-      return IsRandom(node.bucket_by_sequence_length().length());
+      return {&node.bucket_by_sequence_length().length()};
     default:
-      return false;
+      return {};
   }
 }
 
 const Function* DatasetFunctionOf(const Node& node) {
   switch (node.op_case()) {
+    case Node::kMap:
+      return node.map().function().has_dataset() ? &node.map().function()
+                                                 : nullptr;
     case Node::kFlatMap:
       return &node.flat_map().function();
     case Node::kInterleave:

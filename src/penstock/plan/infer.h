@@ -2,6 +2,8 @@
 // not. The builder and the validator both ask here, so there is one truth.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -42,6 +44,10 @@ absl::StatusOr<penstock::ElementSpec> InferState(const Reduce& op,
 // Whether the node keeps something that its iterators share (a cache, a
 // sequence of random numbers), and so needs an instance.
 bool NeedsInstance(const Node& node);
+
+// All functions of the node, in the order of its message; of those that may be
+// left out, unset ones too.
+std::vector<const Function*> FunctionsOf(const Node& node);
 
 // The function of the node that makes datasets, or null.
 const Function* DatasetFunctionOf(const Node& node);

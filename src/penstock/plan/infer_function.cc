@@ -179,8 +179,14 @@ absl::StatusOr<Folded> FoldReduce(const Reduce& op, const Place& place) {
 Result Of(const Map& op, const Place& place) {
   PENSTOCK_RETURN_IF_ERROR(
       CheckParallelism(op.has_parallelism(), op.parallelism()));
-  return Call(op.function(), "the function of map", place.inputs[0].Flatten(),
-              place);
+  const Leaves arguments = place.inputs[0].Flatten();
+  if (!op.function().has_dataset()) {
+    return Call(op.function(), "the function of map", arguments, place);
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(
+      penstock::ElementSpec element,
+      CallForDataset(op.function(), "the function of map", arguments, place));
+  return penstock::ElementSpec::Dataset(std::move(element));
 }
 
 Result Of(const Filter& op, const Place& place) {

@@ -179,7 +179,16 @@ Result Of(const ReadFiles& op, const Place& place) {
     PENSTOCK_RETURN_IF_ERROR(AtLeast("buffer_size", op.buffer_bytes(), 0));
   }
   switch (op.format_case()) {
-    case ReadFiles::kText:
+    case ReadFiles::kText: {
+      const std::string& delim = op.text().field_delim();
+      if (delim.size() > 1 || delim == "\"" || delim == "\n" || delim == "\r") {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "field_delim must be one character, no quote and no end of a line; "
+            "got \"",
+            delim, "\""));
+      }
+      break;
+    }
     case ReadFiles::kTfRecord:
     case ReadFiles::kWhole:
     case ReadFiles::kTar:

@@ -44,14 +44,25 @@ const Plan* DatasetOf(const Node& node) {
   return &function->dataset();
 }
 
-// The function of a node that runs as Python; null if it has none.
-const Function* PythonOf(const Node& node) {
-  for (const Function* function :
-       {&node.map().function(), &node.filter().predicate(),
-        &node.take_while().predicate()}) {
-    if (function->has_python()) return function;
+// A line for each function that runs as Python, also in sub-plans.
+void AddPython(const Plan& plan, const std::string& in, int depth,
+               std::string& text) {
+  if (depth > kMaxDepth) return;
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    const Node& node = plan.nodes(i);
+    const std::string name = absl::StrCat(in, NodeName(plan, i));
+    const std::vector<const Function*> functions = FunctionsOf(node);
+    for (const Function* function : functions) {
+      if (!function->has_python()) continue;
+      absl::StrAppend(&text, name, " runs ",
+                      functions.size() == 1 ? "" : function->name(),
+                      functions.size() == 1 ? "" : " ",
+                      "as Python: ", function->python().reason(), "\n");
+    }
+    if (const Plan* dataset = DatasetOf(node)) {
+      AddPython(*dataset, absl::StrCat(name, "/"), depth + 1, text);
+    }
   }
-  return nullptr;
 }
 
 Line LineOf(const Plan& plan, int number, size_t indent, const std::string& in,
@@ -133,12 +144,7 @@ std::string Print(const Plan& plan) {
     row.erase(row.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, row, "\n");
   }
-  for (int i = 0; i < plan.nodes_size(); ++i) {
-    if (const Function* python = PythonOf(plan.nodes(i))) {
-      absl::StrAppend(&text, NodeName(plan, i),
-                      " runs as Python: ", python->python().reason(), "\n");
-    }
-  }
+  AddPython(plan, "", 0, text);
   return text;
 }
 

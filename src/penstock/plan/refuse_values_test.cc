@@ -126,10 +126,10 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Functions, RefuseValuesTest,
     ::testing::ValuesIn(Cases{
-        {"MapDataset",
+        {"FilterDataset",
          {Range(5)},
-         [](Node& n) { *n.mutable_map()->mutable_function() = ToRange(); },
-         "the function of map must return tensors; got a Dataset",
+         [](Node& n) { *n.mutable_filter()->mutable_predicate() = ToRange(); },
+         "the predicate of filter must return tensors; got a Dataset",
          true},
         {"MapParallelism",
          {Range(5)},

@@ -502,6 +502,8 @@ class Supervisor final {
     message.out_segment = running.out.segment;
     message.out_offset = running.out.offset;
     message.out_bytes = running.out.size;
+    message.max_element_bytes =
+        static_cast<uint64_t>(running.call->settings.max_element_bytes);
     return worker.process.Send(message);
   }
 

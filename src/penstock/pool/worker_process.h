@@ -46,8 +46,10 @@ struct ToWorker {
   uint32_t zero = 0;
   uint64_t out_offset = 0;
   uint64_t out_bytes = 0;  // room there
+  // Of the rows that the function gives for one element; 0: any.
+  uint64_t max_element_bytes = 0;
 };
-static_assert(sizeof(ToWorker) == 64);
+static_assert(sizeof(ToWorker) == 72);
 
 // From the process.
 struct FromWorker {

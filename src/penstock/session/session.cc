@@ -217,6 +217,9 @@ absl::StatusOr<plan::Node> WithDataset(const Append& call) {
   } else if (node.has_interleave()) {
     *node.mutable_interleave()->mutable_function()->mutable_dataset() =
         std::move(dataset);
+  } else if (node.has_map()) {
+    *node.mutable_map()->mutable_function()->mutable_dataset() =
+        std::move(dataset);
   } else if (node.has_group_by_window()) {
     *node.mutable_group_by_window()->mutable_reduce()->mutable_dataset() =
         std::move(dataset);

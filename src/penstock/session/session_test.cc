@@ -170,8 +170,10 @@ TEST_F(SessionTest, OnlySomeFunctionsReturnDatasets) {
   const std::string range = plan_testing::Range(5).SerializeAsString();
   request.mutable_append()->add_plans(range);
   request.mutable_append()->set_dataset(range);
-  *request.mutable_append()->mutable_node()->mutable_map()->mutable_function() =
-      plan_testing::Identity();
+  *request.mutable_append()
+       ->mutable_node()
+       ->mutable_filter()
+       ->mutable_predicate() = plan_testing::Identity();
   EXPECT_THAT(Refused(request).message(), HasSubstr("must return values"));
   EXPECT_TRUE(Refused(request).is_type_error());
   request.mutable_append()->set_dataset("\xff");

@@ -15,6 +15,7 @@
 #include "penstock/data/stack.h"
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/interleave.h"
+#include "penstock/engine/ops/keys.h"
 #include "penstock/plan/convert.h"
 
 namespace penstock::engine {
@@ -27,8 +28,12 @@ constexpr int64_t kMinRowsBetween = 256;
 constexpr size_t kMaxMarks = 64;
 
 struct GroupingConfig {
-  std::shared_ptr<const Evaluator> key;  // element -> integer
-  std::string key_name;                  // in messages
+  // Element -> integer. Null: the key is the element's last component or, if
+  // `has_sizes`, the one before it.
+  std::shared_ptr<const Evaluator> key;
+  std::string key_name;  // in messages
+  // The last component says how many elements a group of its key has.
+  bool has_sizes = false;
   // The group that an element with this key belongs to.
   std::function<int64_t(int64_t key)> group_of;
   // How many elements a group of this key has.
@@ -54,18 +59,10 @@ struct Mark {
   std::string position;
 };
 
-// Scalars of any integer dtype.
-void ToIntegers(const Column& column, std::vector<int64_t>& integers) {
-  integers.assign(column.rows(), 0);
-  if (column.rank() != 0) return;
-  VisitDType(column.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (std::is_integral_v<T>) {
-      for (int64_t row = 0; row < column.rows(); ++row) {
-        integers[row] = static_cast<int64_t>(*column.Row<T>(row));
-      }
-    }
-  });
+absl::StatusOr<int64_t> CheckedSize(int64_t size) {
+  if (size > 0) return size;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a window must have at least 1 element; got ", size));
 }
 
 class GroupingStream final : public Stream {
@@ -102,11 +99,7 @@ class GroupingStream final : public Stream {
         has_ended_ = true;
         continue;
       }
-      if (is_fresh) {
-        PENSTOCK_ASSIGN_OR_RETURN(keys_,
-                                  config_->key->Apply(input_.chunk(), scope_));
-        ToIntegers(keys_.columns[0], key_values_);
-      }
+      if (is_fresh) PENSTOCK_RETURN_IF_ERROR(ReadKeys());
       PENSTOCK_RETURN_IF_ERROR(is_rereading() ? Reread()
                                               : Distribute(max_rows));
       PENSTOCK_RETURN_IF_ERROR(KeepFresh());
@@ -166,6 +159,24 @@ class GroupingStream final : public Stream {
  private:
   bool is_rereading() const { return read_ < reread_until_; }
 
+  // Tells the elements of the chunk at hand from their keys.
+  absl::Status ReadKeys() {
+    rows_ = input_.chunk();
+    if (config_->key != nullptr) {
+      PENSTOCK_ASSIGN_OR_RETURN(keys_, config_->key->Apply(rows_, scope_));
+    } else {
+      if (config_->has_sizes) {
+        ToIntegers(rows_.columns.back(), sizes_);
+        rows_.columns.pop_back();
+      }
+      keys_ = rows_;
+      keys_.columns = {std::move(rows_.columns.back())};
+      rows_.columns.pop_back();
+    }
+    ToIntegers(keys_.columns[0], key_values_);
+    return absl::OkStatus();
+  }
+
   // After a restore: puts the rows back that the groups held.
   absl::Status Reread() {
     const int64_t rows = std::min(input_.rows_held(), reread_until_ - read_);
@@ -175,7 +186,7 @@ class GroupingStream final : public Stream {
       const int64_t key = config_->group_of(key_values_[row]);
       const auto first = firsts_.find(key);
       if (first == firsts_.end() || read_ < first->second) continue;
-      PENSTOCK_ASSIGN_OR_RETURN(Group * group, FindGroup(key));
+      PENSTOCK_ASSIGN_OR_RETURN(Group * group, FindGroup(key, row));
       group->fresh.push_back(static_cast<int32_t>(row));
     }
     consumed_ = rows;
@@ -196,7 +207,7 @@ class GroupingStream final : public Stream {
         }
       }
       const int64_t key = config_->group_of(key_values_[row]);
-      absl::StatusOr<Group*> group = FindGroup(key);
+      absl::StatusOr<Group*> group = FindGroup(key, row);
       if (!group.ok()) {
         Fail(group.status(), row);
         continue;
@@ -213,10 +224,18 @@ class GroupingStream final : public Stream {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Group*> FindGroup(int64_t key) {
+  // The group of `key`; `row` is one of its elements.
+  absl::StatusOr<Group*> FindGroup(int64_t key, int64_t row) {
     const auto found = groups_.find(key);
     if (found != groups_.end()) return &found->second;
-    PENSTOCK_ASSIGN_OR_RETURN(const int64_t size, config_->size(key, scope_));
+    int64_t size = 0;
+    if (config_->has_sizes) {
+      absl::StatusOr<int64_t> given = CheckedSize(sizes_[row]);
+      if (!given.ok()) return info_.Located(given.status());
+      size = *given;
+    } else {
+      PENSTOCK_ASSIGN_OR_RETURN(size, config_->size(key, scope_));
+    }
     Group& group = groups_[key];
     group.size = size;
     group.first = read_;
@@ -227,7 +246,7 @@ class GroupingStream final : public Stream {
   void Keep(Group& group) {
     if (group.fresh.empty()) return;
     const int64_t before = group.rows.num_bytes();
-    group.rows.Append(input_.chunk(), group.fresh);
+    group.rows.Append(rows_, group.fresh);
     group.fresh.clear();
     bytes_ += group.rows.num_bytes() - before;
   }
@@ -316,8 +335,10 @@ class GroupingStream final : public Stream {
   const OpInfo& info_;
   const std::shared_ptr<const GroupingConfig> config_;
   Input input_;
-  Chunk keys_;  // of input_.chunk()
+  Chunk rows_;  // those of input_.chunk(), without their keys
+  Chunk keys_;
   std::vector<int64_t> key_values_;
+  std::vector<int64_t> sizes_;
   int64_t consumed_ = 0;  // rows of one call, until the groups have them
   std::map<int64_t, Group> groups_;
   int64_t bytes_ = 0;  // in groups_
@@ -358,12 +379,6 @@ absl::Status CheckBatchBytes(const Chunk& rows, size_t column,
                    " elements padded to ", shape.ToString()));
 }
 
-absl::StatusOr<int64_t> CheckedSize(int64_t size) {
-  if (size > 0) return size;
-  return absl::InvalidArgumentError(
-      absl::StrCat("a window must have at least 1 element; got ", size));
-}
-
 // How group_by_window knows a window's size.
 absl::StatusOr<decltype(GroupingConfig::size)> SizeOf(
     const plan::GroupByWindow& spec, OpContext& context) {
@@ -396,11 +411,22 @@ absl::StatusOr<decltype(GroupingConfig::size)> SizeOf(
 OperatorOr MakeGroupByWindow(const plan::GroupByWindow& spec, OperatorPtr input,
                              OpContext& context) {
   auto config = std::make_shared<GroupingConfig>();
-  PENSTOCK_ASSIGN_OR_RETURN(
-      config->key,
-      Evaluator::Make(spec.key(), context.input_leaves[0], context));
+  config->has_sizes = spec.window_size_function().has_python();
+  if (config->has_sizes || spec.key().has_python()) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        input,
+        MakeKeys(spec.key(),
+                 config->has_sizes ? &spec.window_size_function() : nullptr,
+                 std::move(input), context));
+  } else {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        config->key,
+        Evaluator::Make(spec.key(), context.input_leaves[0], context));
+  }
   config->key_name = absl::StrCat("key_func ", spec.key().name());
-  PENSTOCK_ASSIGN_OR_RETURN(config->size, SizeOf(spec, context));
+  if (!config->has_sizes) {
+    PENSTOCK_ASSIGN_OR_RETURN(config->size, SizeOf(spec, context));
+  }
   config->group_of = [](int64_t key) { return key; };
   config->assemble = [](int64_t key,
                         const Chunk& rows) -> absl::StatusOr<Chunk> {
@@ -423,9 +449,14 @@ OperatorOr MakeGroupByWindow(const plan::GroupByWindow& spec, OperatorPtr input,
 OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
                                       OperatorPtr input, OpContext& context) {
   auto config = std::make_shared<GroupingConfig>();
-  PENSTOCK_ASSIGN_OR_RETURN(
-      config->key,
-      Evaluator::Make(spec.length(), context.input_leaves[0], context));
+  if (spec.length().has_python()) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        input, MakeKeys(spec.length(), nullptr, std::move(input), context));
+  } else {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        config->key,
+        Evaluator::Make(spec.length(), context.input_leaves[0], context));
+  }
   config->key_name = absl::StrCat("element_length_func ", spec.length().name());
   const std::vector<int64_t> boundaries(spec.boundaries().begin(),
                                         spec.boundaries().end());

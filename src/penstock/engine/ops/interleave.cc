@@ -4,11 +4,11 @@
 #include <limits>
 #include <optional>
 
-#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/prefetch.h"
+#include "penstock/engine/ops/subplan.h"
 
 namespace penstock::engine {
 namespace {
@@ -42,22 +42,6 @@ struct Slot {
 
   bool is_open() const { return input.is_open() || rereading != nullptr; }
 };
-
-// A word for the value of a column of one row.
-uint64_t HashValue(const Column& column, uint64_t seed) {
-  for (int64_t dim : column.RowShape(0)) {
-    seed = Combine(seed, static_cast<uint64_t>(dim));
-  }
-  const int64_t items = column.RowItems(0);
-  if (column.dtype() != DType::kString) {
-    const size_t size = items * ItemSize(column.dtype());
-    return HashBytes({column.Row<char>(0), size}, seed);
-  }
-  for (int64_t i = 0; i < items; ++i) {
-    seed = HashBytes(column.Row<StringRef>(0)[i].view(), seed);
-  }
-  return seed;
-}
 
 class InterleaveStream final : public Stream {
  public:
@@ -238,21 +222,7 @@ class InterleaveStream final : public Stream {
   }
 
   StreamOr StartInner(const Chunk& values, int64_t row) const {
-    auto bound = std::make_shared<std::vector<Column>>();
-    for (const Column& column : values.columns) {
-      bound->push_back(RowOf(column, row));
-    }
-    Scope scope = scope_;
-    if (values.has_lineage()) {
-      const uint64_t lineage = values.lineage.As<uint64_t>()[row];
-      scope.iteration = Combine(lineage, info_.key);
-      scope.binding = Combine(scope_.binding, info_.key);
-      for (const Column& column : *bound) {
-        scope.binding = HashValue(column, scope.binding);
-      }
-    }
-    scope.bound = std::move(bound);
-    return config_->inner->Start(scope);
+    return StartSubplan(*config_->inner, values, row, scope_, info_);
   }
 
   std::unique_ptr<Stream> Ahead(std::unique_ptr<Stream> inner) const {

@@ -2,6 +2,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/engine/evaluate.h"
+#include "penstock/engine/ops/dataset_map.h"
 #include "penstock/engine/ops/parallel_map.h"
 #include "penstock/engine/ops/python_map.h"
 
@@ -15,6 +16,9 @@ OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
     if (spec.has_parallelism()) options.parallelism = spec.parallelism();
     if (spec.has_deterministic()) options.deterministic = spec.deterministic();
     return MakePythonMap(spec.function(), options, std::move(input), context);
+  }
+  if (spec.function().has_dataset()) {
+    return MakeDatasetMap(spec, std::move(input), context);
   }
   PENSTOCK_ASSIGN_OR_RETURN(
       std::shared_ptr<const Evaluator> function,
@@ -31,6 +35,7 @@ OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
     options.parallelism =
         parallelism.value_or(run.environment.executor->num_threads());
     options.keep_order = deterministic.value_or(run.options.is_deterministic);
+    options.max_rows = function->max_rows();
     options.is_exact = run.options.is_row_exact;
     return MakeParallelMapStream(scope, info, std::move(stream), function,
                                  options);

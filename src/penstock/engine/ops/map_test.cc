@@ -57,6 +57,25 @@ TEST(MapTest, RowsBeforeAFailureComeFirst) {
               ElementsAre("0", "1", "2", "3", "4", "!!RESOURCE_EXHAUSTED"));
 }
 
+// x -> an array of ones of x dimensions: rows of several ranks.
+plan::Function RankIs() {
+  FunctionBuilder f("rank_is");
+  const auto shape = f.Call("add", {f.Call("arange", {f.Arg(0)}), f.Int(1)});
+  const auto ones = f.Call("equal", {shape, shape});
+  plan::Attr dtype;
+  dtype.set_dtype(plan::INT64);
+  const auto sizes = f.Call("cast", {ones}, {{"dtype", dtype}});
+  return f.Return(f.Call("fill", {sizes, f.Int(7)}));
+}
+
+TEST(MapTest, RowsMayHaveSeveralRanks) {
+  for (int64_t parallelism : {1, 3}) {
+    EXPECT_THAT(Drain(Map(Ints({0, 2, 1, 1, 0}), RankIs(), parallelism)),
+                ElementsAre("7", "[[7]]", "[7]", "[7]", "7"));
+  }
+  CheckContract(Map(Ints({0, 2, 1, 1, 0, 3}), RankIs()));
+}
+
 TEST(MapContract, Holds) {
   CheckContract(Map(Range(40), Pair()));
   CheckContract(Map(Range(40), FailsWhere(7, 3)));

@@ -6,33 +6,12 @@
 #include <utility>
 
 #include "penstock/base/clock.h"
-#include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
+#include "penstock/engine/ops/doorbell.h"
 #include "penstock/engine/ops/given_runs.h"
 
 namespace penstock::engine {
 namespace {
-
-// Where tasks find the one who waits for them. Outlives the stream if tasks do.
-class Doorbell final {
- public:
-  void Set(const Waker& waker) {
-    MutexLock lock(&mutex_);
-    waker_ = waker;
-  }
-  void Ring() {
-    Waker waker;
-    {
-      MutexLock lock(&mutex_);
-      waker = std::exchange(waker_, nullptr);
-    }
-    if (waker != nullptr) waker->Wake();
-  }
-
- private:
-  Mutex mutex_;
-  Waker waker_ ABSL_GUARDED_BY(mutex_);
-};
 
 // One chunk on its way through the function.
 class MapTask final : public Task, public PendingRows {
@@ -117,6 +96,7 @@ class ParallelMapStream final : public Stream {
                     : static_cast<size_t>(2 * options.parallelism)),
         keep_order_(options.keep_order),
         is_exact_(options.is_exact),
+        max_rows_(options.max_rows),
         doorbell_(std::make_shared<Doorbell>()),
         places_(scope.run->environment.frames) {}
 
@@ -124,7 +104,6 @@ class ParallelMapStream final : public Stream {
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     if (!is_shared_) return NextAlone(request);
     FillWindow(request);
-    // Set before looking: a task that ends in between rings then.
     doorbell_->Set(request.waker);
     auto piece = std::find_if(
         pieces_.begin(), pieces_.end(),
@@ -181,9 +160,9 @@ class ParallelMapStream final : public Stream {
       input_->SkipRows(runs_.front().drop);
       runs_.PopFront();
     }
-    const int64_t wanted = may_share_
-                               ? std::min(request.max_rows, rows_per_task_)
-                               : request.max_rows;
+    const int64_t wanted =
+        std::min({max_rows_, request.max_rows,
+                  may_share_ ? rows_per_task_ : kMaxChunkRows});
     PENSTOCK_ASSIGN_OR_RETURN(
         Pull pull, input_->Next({runs_.Limit(wanted), request.waker}));
     if (!pull.has_rows()) return pull;
@@ -220,7 +199,8 @@ class ParallelMapStream final : public Stream {
         runs_.PopFront();
         continue;
       }
-      int64_t wanted = is_exact_ ? request.max_rows : rows_per_task_;
+      int64_t wanted =
+          std::min(max_rows_, is_exact_ ? request.max_rows : rows_per_task_);
       wanted = BatchPlaces::Limit(request.group, rows_pending_, wanted);
       absl::StatusOr<Pull> pull =
           input_->Next({runs_.Limit(wanted), request.waker});
@@ -269,6 +249,7 @@ class ParallelMapStream final : public Stream {
   const size_t window_;
   const bool keep_order_;
   const bool is_exact_;
+  const int64_t max_rows_;
   const std::shared_ptr<Doorbell> doorbell_;
   std::list<Piece> pieces_;   // in the input's order; the first has rows left
   size_t num_tasks_ = 0;      // pieces that have one

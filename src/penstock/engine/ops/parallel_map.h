@@ -25,6 +25,8 @@ struct ParallelMapOptions {
   bool keep_order = true;
   // Nothing is begun but what was asked for.
   bool is_exact = false;
+  // Rows of a chunk, at most.
+  int64_t max_rows = kMaxChunkRows;
   // Whose rows the stream's are.
   Stream::Counts counts = Stream::Counts::kAll;
 };

@@ -4,10 +4,9 @@
 //   Order        that of the input, unless given up
 //   Cardinality  that of the input
 //   Memory       the chunks under way: twice the parallelism
-//   Threads      one caller at a time; no thread of the engine runs the
-//   function Checkpoint   the input's position; rows under way are computed
-//   again Errors       what the function raises, at its row; a process that
-//   ends, or
+//   Threads      one caller at a time; the function runs in no thread of ours
+//   Checkpoint   the input's position; rows under way are computed again
+//   Errors       what the function raises, at its row; a process that ends, or
 //                an element past its deadline, likewise
 //   Knobs        parallelism
 #pragma once
@@ -21,8 +20,8 @@ namespace penstock::engine {
 struct PythonMapOptions {
   std::optional<int64_t> parallelism;
   std::optional<bool> deterministic;
-  // Rows keep their components, and what the function gives is added after
-  // them: for those who look at both (filter).
+  // As in PythonCallOptions.
+  size_t first_argument = 0;
   bool keeps_input = false;
 };
 

@@ -150,11 +150,16 @@ absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
                                     const Scope& scope) {
   io::FileSystem* files = scope.run->environment.files;
   switch (spec.format_case()) {
-    case plan::ReadFiles::kText:
-      return [files](const std::string& path,
-                     const io::RecordReaderOptions& options) {
-        return io::OpenTextLineReader(*files, path, options);
+    case plan::ReadFiles::kText: {
+      io::TextLineFormat format;
+      if (!spec.text().field_delim().empty()) {
+        format.field_delim = spec.text().field_delim()[0];
+      }
+      return [files, format](const std::string& path,
+                             const io::RecordReaderOptions& options) {
+        return io::OpenTextLineReader(*files, path, options, format);
       };
+    }
     case plan::ReadFiles::kTfRecord:
       return [files](const std::string& path,
                      const io::RecordReaderOptions& options) {

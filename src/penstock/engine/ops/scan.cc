@@ -7,6 +7,7 @@
 #include "penstock/data/builder.h"
 #include "penstock/data/encode.h"
 #include "penstock/engine/evaluate.h"
+#include "penstock/engine/ops/python_scan.h"
 #include "penstock/engine/ops/rows.h"
 #include "penstock/plan/infer.h"
 
@@ -217,11 +218,17 @@ OperatorOr MakeFold(const Spec& spec, OperatorPtr input, OpContext& context) {
 
 OperatorOr MakeScan(const plan::Scan& spec, OperatorPtr input,
                     OpContext& context) {
+  if (spec.function().has_python()) {
+    return MakePythonScan(spec, std::move(input), context);
+  }
   return MakeFold<ScanStream>(spec, std::move(input), context);
 }
 
 OperatorOr MakeReduce(const plan::Reduce& spec, OperatorPtr input,
                       OpContext& context) {
+  if (spec.function().has_python()) {
+    return MakePythonReduce(spec, std::move(input), context);
+  }
   return MakeFold<ReduceStream>(spec, std::move(input), context);
 }
 
