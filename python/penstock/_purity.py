@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock._adapted import Adapted
 from penstock._bytecode import Load, RefusalError, loads
 from penstock._errors import UnsupportedFunctionError
 from penstock._location import refused, shown_line
@@ -171,6 +172,8 @@ def unwrap(function: Any) -> Any:
     while True:
         if isinstance(function, functools.partial):
             function = function.func
+        elif isinstance(function, Adapted):
+            function = function.function
         elif isinstance(function, types.MethodType):
             function = function.__func__
         elif not hasattr(function, "__code__") and not isinstance(

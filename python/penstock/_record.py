@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock import _engine, _purity, _recording, _spec
+from penstock._adapted import users_own
 from penstock._errors import (
     InvalidTypeError,
     PenstockError,
@@ -59,7 +60,7 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
             InvalidTypeError, f"expected a function; got {function!r}"
         )
     try:
-        containers = _purity.check(function)
+        containers = _purity.check(users_own(function))
     except _purity.TooDeepError:
         refusal = refused(
             UnsupportedFunctionError,
@@ -82,7 +83,7 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
             of_what = "a tuple's components are passed as separate arguments"
         _check_arity(function, arguments, of_what)
         result = _call(function, arguments)
-        _purity.check_unchanged(function, containers)
+        _purity.check_unchanged(users_own(function), containers)
         return _finish(recording, function, result)
 
 
@@ -202,6 +203,7 @@ def _check_result(function: Callable[..., Any], result: Any) -> None:
 
 
 def name_of(function: Any) -> str:
+    function = users_own(function)
     if isinstance(function, functools.partial):
         return name_of(function.func)
     found = getattr(function, "__qualname__", None)
