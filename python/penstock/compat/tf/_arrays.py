@@ -135,7 +135,10 @@ def zeros(shape: Any, dtype: Any = "float32", name: Any = None) -> Tensor:
 
 
 def ones(shape: Any, dtype: Any = "float32", name: Any = None) -> Tensor:
-    return fill(shape, Tensor(np.ones((), as_dtype(dtype).dtype)))
+    wanted = as_dtype(dtype)
+    if wanted == _dtypes.string:
+        refuse_dtype("ones", wanted)
+    return fill(shape, Tensor(np.ones((), wanted.dtype)))
 
 
 def fill(dims: Any, value: Any, name: Any = None) -> Tensor:
@@ -175,11 +178,13 @@ def range(
     if dtype is None:
         strong = [convert(p).dtype for p in parts if not _is_plain(p)]
         plain = [convert(p).dtype for p in parts]
-        order = ["int32", "int64", "float32", "float64"]
+        order = ["int32", "int64", "float16", "float32", "float64"]
         names = {p.name for p in (strong or plain)} | {
             p.name for p in plain if p.is_floating
         }
-        dtype = next((n for n in reversed(order) if n in names), "int32")
+        dtype = next((n for n in reversed(order) if n in names), None)
+        if dtype is None or not names <= {*order}:
+            refuse_dtype("range", as_dtype(min(names - {*order})))
     made = [cast(convert(p), dtype)._value for p in parts]
     if not any(isinstance(p, Symbol) for p in made):
         return Tensor(np.arange(*made).astype(as_dtype(dtype).dtype))
@@ -194,6 +199,9 @@ def _is_plain(value: Any) -> bool:
 
 def linspace(start: Any, stop: Any, num: int, name: Any = None) -> Tensor:
     a, b = operands(start, stop)
+    if a.dtype.is_integer:
+        wide = "float32" if a.dtype.size <= 2 else "float64"
+        a, b = cast(a, wide), cast(b, wide)
     steps: Tensor = cast(range(num), a.dtype)
     last: Tensor = cast(builtins.max(num - 1, 1), a.dtype)
     return a + (b - a) * steps / last
@@ -215,7 +223,10 @@ def one_hot(
     wanted = as_dtype(dtype)
     on = convert(1 if on_value is None else on_value, hint=wanted)
     off = convert(0 if off_value is None else off_value, hint=wanted)
-    x = cast(convert(indices), "int64")
+    x = convert(indices)
+    if x.dtype.name not in ("uint8", "int8", "int32", "int64"):
+        refuse_dtype("one_hot", x.dtype)
+    x = cast(x, "int64")
     last = x.ndim if axis is None or axis == -1 else axis
     places = reshape(range(cast(depth, "int64")), [-1] + [1] * (x.ndim - last))
     hit = expand_dims(x, last) == places
@@ -224,7 +235,10 @@ def one_hot(
 
 def eye(num_rows: int, num_columns: int | None = None,
         dtype: Any = "float32") -> Tensor:  # fmt: skip
-    return Tensor(np.eye(num_rows, num_columns, dtype=as_dtype(dtype).dtype))
+    wanted = as_dtype(dtype)
+    if wanted == _dtypes.string:
+        refuse_dtype("eye", wanted)
+    return Tensor(np.eye(num_rows, num_columns, dtype=wanted.dtype))
 
 
 def sequence_mask(
@@ -239,9 +253,8 @@ def sequence_mask(
     from penstock.compat.tf._reductions import reduce_max
 
     x = convert(lengths)
-    if maxlen is None:
-        maxlen = reduce_max(x)
-    made = range(cast(maxlen, x.dtype)) < expand_dims(x, -1)
+    longest = reduce_max(x) if maxlen is None else convert(maxlen)
+    made = range(longest) < expand_dims(cast(x, longest.dtype), -1)
     found: Tensor = cast(made, dtype)
     return found
 
@@ -333,8 +346,7 @@ def ensure_shape(x: Any, shape: Any, name: Any = None) -> Tensor:
 def _same_dtype(values: Sequence[Any]) -> list[Tensor]:
     known = first_tensor(list(values))
     if known is None:
-        dtype = convert(values[0]).dtype
-        return [convert(v, hint=dtype) for v in values]
+        known = convert(values[0])
     made = [convert(v, hint=known.dtype) for v in values]
     for each in made:
         operands(made[0], each)
@@ -363,7 +375,8 @@ def unstack(
         )
     at = axis + x.ndim if axis < 0 else axis
     before: tuple[Any, ...] = (slice(None),) * at
-    return [x[(*before, i)] for i in builtins.range(found)]
+    keys = [(*before, i) for i in builtins.range(found)]
+    return [x[key] for key in keys]
 
 
 def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
@@ -398,7 +411,8 @@ def split(
     parts, begin = [], 0
     for each in sizes:
         end = begin + each
-        parts.append(x[(*before, slice(begin, end))])
+        key = (*before, slice(begin, end))
+        parts.append(x[key])
         begin = end
     return parts
 
@@ -510,6 +524,8 @@ def pad(
 def _filler(x: Tensor, value: Any) -> Tensor:
     if x.dtype == _dtypes.string and not isinstance(value, (str, bytes)):
         return convert(value if isinstance(value, Tensor) else b"")
+    if x.dtype.is_bool and not isinstance(value, Tensor):
+        return convert(bool(value))
     return convert(value, hint=x.dtype)
 
 
@@ -662,6 +678,8 @@ def from_numpy(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         tensors = [convert(a) if _is_value(a) else a for a in args]
+        if tensors[0].dtype.is_bool or tensors[0].dtype == _dtypes.string:
+            refuse_dtype(f"tf.{name}", tensors[0].dtype)
         if _has_symbols(*[t for t in tensors if isinstance(t, Tensor)]):
             python_only(f"tf.{name}")
         kwargs.pop("name", None)

@@ -242,15 +242,13 @@ def reduce_mean(
     if not x.dtype.is_integer:
         made: Tensor = arrays.cast(_reduce("mean", x, axis, keepdims), x.dtype)
         return made
-    total = reduce_sum(x, axis, keepdims)
-    ones = arrays.ones_like(x, "int64")
-    count = arrays.cast(_reduce("sum", ones, axis, keepdims), x.dtype)
-    quotient = native("abs", total) // native(
-        "maximum", count, np.ones((), x.dtype.dtype)
-    )
-    if x.dtype.is_unsigned:
-        return quotient
-    return native("sign", total) * quotient
+    # Summed in full width: TensorFlow's bytes do not overflow here either.
+    total = reduce_sum(arrays.cast(x, "int64"), axis, keepdims)
+    count = _reduce("sum", arrays.ones_like(x, "int64"), axis, keepdims)
+    one = Tensor(np.ones((), np.int64))
+    quotient = native("abs", total) // native("maximum", count, one)
+    whole: Tensor = arrays.cast(native("sign", total) * quotient, x.dtype)
+    return whole
 
 
 def reduce_max(
@@ -334,6 +332,8 @@ def argmin(
 
 def _arg(name: str, input: Any, axis: Any, output_type: Any) -> Tensor:
     x = convert(input)
+    if x.dtype.name == "string":
+        refuse_dtype(name, x.dtype)
     along = 0 if axis is None else int(axis)
     if isinstance(x._value, Symbol):
         found = native(name, x, axis=along)
@@ -347,7 +347,7 @@ def cumsum(
     x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False,
     name: Any = None,
 ) -> Tensor:  # fmt: skip
-    found = convert(x)
+    found = _number("cumsum", x)
     if isinstance(found._value, Symbol):
         arrays.python_only("tf.cumsum")
     values = found._value

@@ -337,8 +337,10 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
                 "Use tf.cast.",
             )
         return value
-    if isinstance(value, (list, tuple)) and (first := first_tensor(value)):
-        return _stacked(value, wanted or first.dtype)
+    if isinstance(value, (list, tuple)):
+        first = first_tensor(value)
+        if first is not None:
+            return _stacked(value, wanted or first.dtype)
     if isinstance(value, TensorShape):
         value = np.array(value.as_list(), np.int32)
     found = array_of(value, wanted)
@@ -363,7 +365,7 @@ def first_tensor(value: Any) -> Tensor | None:
 def _stacked(value: Any, dtype: DType) -> Tensor:
     parts = [
         _stacked(item, dtype)
-        if isinstance(item, (list, tuple)) and first_tensor(item)
+        if isinstance(item, (list, tuple)) and first_tensor(item) is not None
         else convert(item, dtype)
         for item in value
     ]

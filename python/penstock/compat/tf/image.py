@@ -213,10 +213,12 @@ def resize_with_pad(
     ratio = FUNCTIONS["maximum"](
         width / float(target_width), height / float(target_height)
     )
-    high, wide = (native("floor", size / ratio) for size in (height, width))
+    high, wide = height / ratio, width / ratio
     above = native("floor", (float(target_height) - high) / 2.0)
     left = native("floor", (float(target_width) - wide) / 2.0)
-    sizes = [arrays.cast(size, "int32") for size in (high, wide)]
+    sizes = [
+        arrays.cast(native("floor", size), "int32") for size in (high, wide)
+    ]
     small = resize(x, arrays.stack(sizes), method, antialias=antialias)
     zero = Tensor(np.zeros((), np.int32))
     offsets = [
