@@ -266,7 +266,7 @@ PLAIN = (
     "tf.ragged.constant([[1, 2], [3]])[0]",
     "tf.RaggedTensor.from_row_lengths([1, 2, 3], [1, 0, 2]).to_tensor()",
     "tf.RaggedTensor.from_tensor([[1, 2], [3, 4]]).flat_values",
-    "tf.sparse.to_dense(tf.sparse.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2]))",
+    "tf.sparse.to_dense(tf.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2]))",
     "tf.sparse.to_dense(tf.sparse.SparseTensor([[1]], ['a'], [3]), 'z')",
     "tf.sparse.from_dense([[0, 3], [4, 0]]).indices",
     "tf.sparse.from_dense([[0, 3], [4, 0]]).values",

@@ -11,9 +11,23 @@ import numpy as np
 
 import penstock.compat.tf as tf
 
-WORDS = (
-    ["the", "river", "runs", "down", "to", "a", "sea", "of", "salt", "and", "light", "while", "boats", "go", "by"]
-)
+WORDS = [
+    "the",
+    "river",
+    "runs",
+    "down",
+    "to",
+    "a",
+    "sea",
+    "of",
+    "salt",
+    "and",
+    "light",
+    "while",
+    "boats",
+    "go",
+    "by",
+]
 
 
 def example(**features):
@@ -186,12 +200,12 @@ def _coco(folder, rng):
     for i in range(6):
         boxes = int(rng.integers(0, 4))
         corners = rng.random((4, boxes)).astype(np.float32)
-        features = dict(
-            image__encoded=png(i, 32 + i, 40),
-            image__source_id=str(100 + i).encode(),
-            image__height=32 + i,
-            image__width=40,
-        )
+        features = {
+            "image__encoded": png(i, 32 + i, 40),
+            "image__source_id": str(100 + i).encode(),
+            "image__height": 32 + i,
+            "image__width": 40,
+        }
         if boxes:
             names = ("xmin", "ymin", "xmax", "ymax")
             for name, values in zip(names, corners, strict=True):

@@ -39,7 +39,7 @@ def build(tf, folder):
     ).batch(5)
 
     def count(counts, batch):
-        features, labels = batch
+        _, labels = batch
         class_1 = tf.cast(labels == 1, tf.int32)
         class_0 = tf.cast(labels == 0, tf.int32)
         counts["class_0"] += tf.reduce_sum(class_0)

@@ -53,8 +53,7 @@ def build(tf, folder):
         pad_length = max_instances_per_image - num_instances
         paddings = pad_value * tf.ones([pad_length, dimension])
         padded_data = tf.concat([data, paddings], axis=0)
-        padded_data = tf.reshape(padded_data, output_shape)
-        return padded_data
+        return tf.reshape(padded_data, output_shape)
 
     def prepare(element):
         image = tf.image.convert_image_dtype(element["image"], dtype=tf.float32)

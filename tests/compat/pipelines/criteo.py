@@ -6,7 +6,7 @@ def build(tf, folder):
 
     def parse_line(line):
         fields = tf.io.decode_csv(line, [[0], [0.0], [0.0], [""], [""]])
-        features = dict(zip(columns, fields))
+        features = dict(zip(columns, fields, strict=True))
         label = features.pop("label")
         for name in ("i0", "i1"):
             features[name] = tf.math.log(tf.maximum(features[name], 0.0) + 1.0)

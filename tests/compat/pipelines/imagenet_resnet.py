@@ -25,9 +25,8 @@ def build(tf, folder):
             ),
         }
         sparse_float32 = tf.io.VarLenFeature(dtype=tf.float32)
-        feature_map.update(
-            dict.fromkeys(["image/object/bbox/xmin", "image/object/bbox/ymin", "image/object/bbox/xmax", "image/object/bbox/ymax"], sparse_float32)
-        )
+        for side in ("xmin", "ymin", "xmax", "ymax"):
+            feature_map[f"image/object/bbox/{side}"] = sparse_float32
         features = tf.io.parse_single_example(
             serialized=example_serialized, features=feature_map
         )
@@ -101,8 +100,7 @@ def build(tf, folder):
         cropped = tf.image.decode_and_crop_jpeg(
             image_buffer, crop_window, channels=num_channels
         )
-        cropped = tf.image.random_flip_left_right(cropped)
-        return cropped
+        return tf.image.random_flip_left_right(cropped)
 
     def preprocess_image(image_buffer, bbox, is_training):
         if is_training:

@@ -1,8 +1,10 @@
 """Two languages side by side, bucketed by length, with start and end ids."""
 
+from pathlib import Path
+
 
 def build(tf, folder):
-    words = folder and open(f"{folder}/text/vocab.txt").read().split()
+    words = Path(folder, "text/vocab.txt").read_text().split()
     initializer = tf.lookup.KeyValueTensorInitializer(
         tf.constant(words), tf.range(2, len(words) + 2, dtype=tf.int64)
     )
