@@ -15,6 +15,7 @@ from penstock._iterator import Iterator as NativeIterator
 from penstock._location import refused
 from penstock._options import Options as NativeOptions
 from penstock._symbol import Symbol
+from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import _reading, _seeds
 from penstock.compat.tf._boundary import (
     _map,
@@ -328,6 +329,7 @@ class Dataset:
     def reduce(
         self, initial_state: Any, reduce_func: Any, name: Any = None
     ) -> Any:
+        self._check_is_ready("reduce")
         state = leave_element(initial_state)
         return enter(self._ds.reduce(state, adapt(reduce_func)))
 
@@ -540,7 +542,13 @@ class Dataset:
 
     # ---- What is asked of it.
 
+    def _check_is_ready(self, what: str) -> None:
+        """Refuses a dataset that has elements only when a function has."""
+        if self._ds._recording is not None:
+            arrays.python_only(what)
+
     def __iter__(self) -> Iterator:
+        self._check_is_ready("iteration over a dataset")
         return Iterator(iter(self._ds), self.element_spec)
 
     def as_numpy_iterator(self) -> NativeIterator:
@@ -554,6 +562,7 @@ class Dataset:
         return Tensor(np.array(self._ds.cardinality(), np.int64))
 
     def get_single_element(self, name: Any = None) -> Any:
+        self._check_is_ready("get_single_element")
         return enter(self._ds.get_single_element())
 
     def fingerprint(self) -> Tensor:

@@ -381,7 +381,8 @@ def array_of(value: Any, dtype: DType | None = None) -> Any:
     """
     if value is None:
         raise ValueError("expected a tensor or what can be one; got None")
-    is_numpy = isinstance(value, (np.ndarray, np.generic))
+    # Arrays of numpy, and of others: they say what they are.
+    is_numpy = hasattr(value, "__array__")
     try:
         array = _dtypes.to_array(value)
     except TypeError as error:
