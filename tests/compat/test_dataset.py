@@ -431,3 +431,34 @@ def test_errors_are_elements():
         next(it)
     assert int(next(it)) == 3
     assert values(ds.ignore_errors()) == [1, 3]
+
+
+def test_shapes_that_are_set_are_known_and_checked():
+    def f(x):
+        x.set_shape([None, 2])
+        return x
+
+    ds = Dataset.from_generator(
+        lambda: iter([np.zeros((1, 2)), np.zeros((3, 2)), np.zeros((1, 3))]),
+        output_signature=tf.TensorSpec(None, tf.float64),
+    ).map(f)
+    assert ds.element_spec.shape == [None, 2]
+    it = iter(ds)
+    assert next(it).shape == [1, 2] and next(it).shape == [3, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
+        next(it)
+    ensured = ds.map(lambda x: tf.ensure_shape(x, [3, 2]))
+    assert ensured.element_spec.shape == [3, 2]
+
+
+def test_check_numerics_is_an_error_of_its_element():
+    ds = Dataset.from_tensor_slices([1.0, 0.0, 2.0])
+    ds = ds.map(lambda x: tf.debugging.check_numerics(1.0 / x, "division"))
+    assert "Python" not in ds.native.describe()
+    it = iter(ds)
+    assert float(next(it)) == 1.0
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"division : .*Inf"
+    ):
+        next(it)
+    assert float(next(it)) == 0.5

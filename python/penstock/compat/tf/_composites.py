@@ -278,20 +278,12 @@ def to_dense(
 
 def scatter(place: Tensor, values: Tensor, size: Tensor, filler: Any) -> Tensor:
     """A vector that has `values` at `place`, and `filler` elsewhere."""
-    from penstock.compat.tf import _arrays as arrays
-
     parts = (place._value, values._value, size._value)
     if not any(isinstance(part, Symbol) for part in parts):
         out = np.full(int(size._value), filler._value)
         out[place._value] = values._value
         return Tensor(out)
-    last = arrays.concat([values, arrays.reshape(filler, [1])], 0)
-    items = arrays.range(arrays.cast(size, "int64"))
-    hits = arrays.expand_dims(items, 1) == arrays.expand_dims(place, 0)
-    # A column that always hits stands for the filler.
-    always = arrays.ones_like(arrays.expand_dims(items, 1)) > 0
-    table = arrays.concat([hits, always], 1)
-    return arrays.gather(last, native("argmax", table, axis=1))
+    return native("scatter", place, values, size, filler)
 
 
 def from_dense(tensor: Any, name: Any = None) -> SparseTensor:

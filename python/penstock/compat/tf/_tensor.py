@@ -109,11 +109,11 @@ class Tensor:
                 f"the shape must be {wanted}; got {self.shape}",
             )
         self._shape = self.shape.merge_with(wanted)
-        if isinstance(self._value, Symbol) and self._shape.is_fully_defined():
+        if isinstance(self._value, Symbol):
             known = TensorShape(self._value._spec().shape)
-            if known != self._shape:
-                dims = np.array(self._shape.as_list(), np.int64)
-                self._value = _functions.reshape(self._value, dims)
+            if known != self._shape and self._shape.rank is not None:
+                dims = [-1 if d is None else d for d in self._shape]
+                self._value = _functions.ensure_shape(self._value, dims)
 
     @property
     def device(self) -> str:

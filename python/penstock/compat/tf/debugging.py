@@ -11,12 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _recording
 from penstock._errors import InvalidArgumentError
 from penstock._location import refused
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf._tensor import Tensor, binary, convert, refuse_dtype
+from penstock.compat.tf._tensor import (
+    Tensor,
+    binary,
+    convert,
+    native,
+    refuse_dtype,
+)
 
 __all__ = [
     "Assert",
@@ -47,8 +52,8 @@ def check_numerics(tensor: Any, message: str, name: Any = None) -> Tensor:
     x = convert(tensor)
     if not x.dtype.is_floating:
         refuse_dtype("check_numerics", x.dtype)
-    if isinstance(x._value, Symbol) or _recording.current() is not None:
-        arrays.python_only("tf.debugging.check_numerics")
+    if isinstance(x._value, Symbol):
+        return native("check_numerics", x, message)
     found = [
         word
         for word, is_bad in (("Inf", np.isinf), ("NaN", np.isnan))
