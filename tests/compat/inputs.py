@@ -5,6 +5,7 @@ by its encoders. So what TensorFlow reads was written without it.
 """
 
 import sqlite3
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,7 @@ def make_inputs(folder):
     _coco(folder / "coco", rng)
     _speech(folder / "speech", rng)
     _tables(folder / "tables", rng)
+    _audio(folder / "audio")
 
 
 def _digits(folder, rng):
@@ -266,3 +268,16 @@ def _tables(folder, rng):
             "insert into rivers values (?, ?)",
             [("Aare", 288), ("Rhine", 1233), ("Tiber", 406)],
         )
+
+
+def _audio(folder):
+    for c, name in enumerate(("no", "yes")):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for i in range(3):
+            times = np.arange(300 + 80 * i)
+            samples = 12000 * np.sin(times / (3 + i + 4 * c))
+            with wave.open(str(folder / name / f"{i}.wav"), "wb") as file:
+                file.setnchannels(1)
+                file.setsampwidth(2)
+                file.setframerate(16000)
+                file.writeframes(samples.astype("<i2").tobytes())

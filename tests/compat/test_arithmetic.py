@@ -1,5 +1,6 @@
 """Every operator, literal and reduction, by TensorFlow's table."""
 
+import importlib.util
 import json
 import re
 
@@ -9,6 +10,7 @@ import pytest
 
 import penstock.compat.tf as tf
 
+HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 GOLDEN = json.loads(arithmetic.GOLDEN.read_text())
 # Where TensorFlow takes what is no value of the tensor's dtype, and changes it
 # without a word, it is refused here.
@@ -149,3 +151,12 @@ def test_recorded_values(kind):
         if not is_same(got, GOLDEN[name]):
             wrong.append((name, got, GOLDEN[name]))
     assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.skipif(not HAS_TENSORFLOW, reason="TensorFlow is not installed")
+def test_the_table_is_tensorflows():
+    import tensorflow
+
+    for name, *rest in arithmetic.cases():
+        got = arithmetic.run(tensorflow, *rest)
+        assert is_same(got, GOLDEN[name]), name

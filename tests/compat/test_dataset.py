@@ -13,7 +13,14 @@ import penstock.compat.tf as tf
 
 Dataset = tf.data.Dataset
 # The datasets of pipelines whose functions cannot be recorded.
-AS_PYTHON = {"guide: rotated", "guide: upper", "guide: collatz"}
+AS_PYTHON = {
+    "audio: spectrograms",
+    "audio: waveforms",
+    "guide: collatz",
+    "guide: rotated",
+    "guide: upper",
+    "pix2pix: train",
+}
 
 
 def values(dataset):

@@ -64,6 +64,7 @@ def test_options():
 
 MODULES = {
     "tf": tf,
+    "tf.audio": tf.audio,
     "tf.bitwise": tf.bitwise,
     "tf.debugging": tf.debugging,
     "tf.errors": tf.errors,
@@ -75,6 +76,7 @@ MODULES = {
     "tf.nest": tf.nest,
     "tf.ragged": tf.ragged,
     "tf.random": tf.random,
+    "tf.signal": tf.signal,
     "tf.sparse": tf.sparse,
     "tf.strings": tf.strings,
     "tf.train": tf.train,

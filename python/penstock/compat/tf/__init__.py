@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.compat.tf import (
+    audio,
     bitwise,
     data,
     debugging,
@@ -32,6 +33,7 @@ from penstock.compat.tf import (
     nest,
     ragged,
     random,
+    signal,
     sparse,
     strings,
     train,
@@ -157,6 +159,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "audio",
     "bitwise",
     "boolean_mask",
     "broadcast_to",
@@ -221,6 +224,7 @@ __all__ = [
     "sequence_mask",
     "shape",
     "sigmoid",
+    "signal",
     "size",
     "slice",
     "sort",

@@ -457,8 +457,11 @@ def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
     if not _has_symbols(x, multiples):
         return Tensor(np.tile(x._value, np.asarray(multiples)))
     for axis, times in enumerate(_items(multiples, x.ndim)):
-        if not isinstance(times, Tensor) and times == 1:
-            continue
+        if not isinstance(times, Tensor):
+            if times > 0:
+                x = native("concat", [x] * times, axis) if times > 1 else x
+                continue
+            times = convert(times)
         width = cast(shape(x)[axis], "int64")
         places = range(width * cast(times, "int64")) % width
         x = gather(x, places, axis=axis)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from penstock import _dtypes, _spec
 from penstock._adapted import Adapted
 from penstock._composites import Ragged, Sparse
@@ -72,6 +74,35 @@ def _enter_leaf(value: Any) -> Any:
     if isinstance(value, Symbol):
         return Tensor(value)
     return wrap_value(value)
+
+
+def enterer(spec: Any) -> Callable[[Any], Any]:
+    """`enter` for elements of one spec: what to do is decided once."""
+    if isinstance(spec, _spec.TensorSpec):
+        return _enter_string if spec.dtype == _dtypes.string else _enter_number
+    if type(spec) is tuple:
+        parts = [enterer(part) for part in spec]
+        return lambda element: tuple(
+            [make(item) for make, item in zip(parts, element, strict=True)]
+        )
+    if type(spec) is dict:
+        keys = {key: enterer(part) for key, part in spec.items()}
+        return lambda element: {
+            key: make(element[key]) for key, make in keys.items()
+        }
+    return enter
+
+
+def _enter_number(value: Any) -> Tensor:
+    return Tensor(np.asarray(value))
+
+
+def _enter_string(value: Any) -> Tensor:
+    if isinstance(value, bytes):
+        scalar = np.empty((), object)
+        scalar[()] = value
+        return Tensor(scalar)
+    return Tensor(value)
 
 
 def _is_tensor(value: Any) -> bool:

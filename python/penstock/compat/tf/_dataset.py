@@ -22,6 +22,7 @@ from penstock.compat.tf._boundary import (
     adapt,
     enter,
     enter_spec,
+    enterer,
     leave_element,
     leave_spec,
     plain,
@@ -48,12 +49,13 @@ class Iterator(IteratorABC[Any]):
     def __init__(self, native: NativeIterator, element_spec: Any) -> None:
         self.native = native
         self.element_spec = element_spec
+        self._enter = enterer(native._dataset.element_spec)
 
     def __iter__(self) -> Iterator:
         return self
 
     def __next__(self) -> Any:
-        return enter(next(self.native))
+        return self._enter(next(self.native))
 
     def get_next(self, name: Any = None) -> Any:
         for element in self.native:
