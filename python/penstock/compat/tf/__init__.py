@@ -39,7 +39,6 @@ from penstock.compat.tf import (
     train,
 )
 from penstock.compat.tf._arrays import (
-    argsort,
     boolean_mask,
     broadcast_to,
     cast,
@@ -55,31 +54,21 @@ from penstock.compat.tf._arrays import (
     identity,
     is_tensor,
     linspace,
-    matmul,
-    meshgrid,
     one_hot,
     ones,
     ones_like,
-    pad,
     range,
     rank,
-    repeat,
     reshape,
     reverse,
-    roll,
     saturate_cast,
-    searchsorted,
     sequence_mask,
     shape,
     size,
-    sort,
     split,
     squeeze,
     stack,
-    tensordot,
-    tile,
     transpose,
-    unique,
     unstack,
     where,
     zeros,
@@ -102,6 +91,7 @@ from penstock.compat.tf._control import (
     while_loop,
 )
 from penstock.compat.tf._control import print_ as print
+from penstock.compat.tf._filling import meshgrid, pad, repeat, roll, tile
 from penstock.compat.tf._reductions import (
     FUNCTIONS as _FUNCTIONS,
 )
@@ -129,6 +119,14 @@ from penstock.compat.tf._types import (
     TensorShape,
     TensorSpec,
     as_dtype,
+)
+from penstock.compat.tf._values import (
+    argsort,
+    matmul,
+    searchsorted,
+    sort,
+    tensordot,
+    unique,
 )
 from penstock.compat.tf.debugging import Assert
 

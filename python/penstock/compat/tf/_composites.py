@@ -12,7 +12,8 @@ from penstock._composites import Ragged, Sparse
 from penstock._errors import InvalidArgumentError
 from penstock._location import refused
 from penstock._symbol import Symbol
-from penstock.compat.tf._tensor import Tensor, convert, native
+from penstock.compat.tf._arithmetic import native
+from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import DType, TensorShape
 
 

@@ -13,8 +13,9 @@ from penstock import _recording
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import nest
+from penstock.compat.tf._arithmetic import native
 from penstock.compat.tf._composites import RaggedTensor, SparseTensor
-from penstock.compat.tf._tensor import Tensor, convert, native
+from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import TensorShape, as_dtype
 
 # What may fail: computed for all elements alike, it would fail for those too

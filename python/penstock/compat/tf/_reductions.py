@@ -9,16 +9,15 @@ import numpy as np
 
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf._composites import RaggedTensor
-from penstock.compat.tf._tensor import (
-    Tensor,
+from penstock.compat.tf._arithmetic import (
     binary,
-    convert,
     invert,
     native,
     refuse_dtype,
     unary,
 )
+from penstock.compat.tf._composites import RaggedTensor
+from penstock.compat.tf._tensor import Tensor, convert
 
 # ---- Of one value.
 

@@ -28,6 +28,18 @@ _WHY = "the value is known only when there is an element"
 _IN_GRAPH = "Such a function runs as Python, with values."
 
 
+def _binary(name: str, x: Any, y: Any) -> Tensor:
+    from penstock.compat.tf._arithmetic import binary
+
+    return binary(name, x, y)
+
+
+def _unary(name: str, x: Any, kinds: str) -> Tensor:
+    from penstock.compat.tf._arithmetic import unary
+
+    return unary(name, x, kinds)
+
+
 def _unsupported(what: str) -> NoReturn:
     raise UnsupportedFunctionError(
         f"{what} at {user_line()} cannot be recorded: {_WHY}. {_IN_GRAPH}"
@@ -36,14 +48,14 @@ def _unsupported(what: str) -> NoReturn:
 
 def _operator(name: str) -> Callable[[Tensor, Any], Tensor]:
     def operator(self: Tensor, other: Any) -> Tensor:
-        return binary(name, self, other)
+        return _binary(name, self, other)
 
     return operator
 
 
 def _reflected(name: str) -> Callable[[Tensor, Any], Tensor]:
     def operator(self: Tensor, other: Any) -> Tensor:
-        return binary(name, other, self)
+        return _binary(name, other, self)
 
     return operator
 
@@ -261,19 +273,21 @@ class Tensor:
     __ge__ = _operator("greater_equal")
 
     def __neg__(self) -> Tensor:
-        return unary("negative", self, "signed")
+        return _unary("negative", self, "signed")
 
     def __pos__(self) -> Tensor:
         return self
 
     def __abs__(self) -> Tensor:
-        return unary("abs", self, "signed")
+        return _unary("abs", self, "signed")
 
     def __invert__(self) -> Tensor:
+        from penstock.compat.tf._arithmetic import invert
+
         return invert(self)
 
     def __matmul__(self, other: Any) -> Tensor:
-        from penstock.compat.tf._arrays import matmul
+        from penstock.compat.tf._values import matmul
 
         product: Tensor = matmul(self, other)
         return product
@@ -281,19 +295,21 @@ class Tensor:
     def __eq__(self, other: object) -> Any:
         if other is None:
             return False
-        return binary("equal", self, other)
+        return _binary("equal", self, other)
 
     def __ne__(self, other: object) -> Any:
         if other is None:
             return True
-        return binary("not_equal", self, other)
+        return _binary("not_equal", self, other)
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
-        name = _OF_UFUNC.get(ufunc.__name__)
+        from penstock.compat.tf._arithmetic import OF_UFUNC
+
+        name = OF_UFUNC.get(ufunc.__name__)
         if method == "__call__" and not kwargs and name is not None:
-            return binary(name, *inputs)
+            return _binary(name, *inputs)
         arrays = [np.asarray(x) if isinstance(x, Tensor) else x for x in inputs]
         return getattr(ufunc, method)(*arrays, **kwargs)
 
@@ -369,6 +385,8 @@ def _stacked(value: Any, dtype: DType) -> Tensor:
         else convert(item, dtype)
         for item in value
     ]
+    from penstock.compat.tf._arithmetic import native
+
     return native("stack", [part._value for part in parts], 0)
 
 
@@ -445,175 +463,8 @@ def _hinted(array: Any, hint: DType) -> Any:
     return array
 
 
-# ---- Calls of functions.
-
-
-def _unwrap(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value._value
-    if isinstance(value, list):
-        return [_unwrap(item) for item in value]
-    return value
-
-
-def _is_symbolic(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_is_symbolic, value))
-    return isinstance(value, Symbol)
-
-
-def native(name: str, *args: Any, **attrs: Any) -> Tensor:
-    """Calls the function of Penstock's that is called `name`."""
-    plain = [_unwrap(arg) for arg in args]
-    if not any(map(_is_symbolic, plain)):
-        found = _NUMPY.get(name)
-        if found is not None:
-            with np.errstate(all="ignore"):
-                return Tensor(np.asarray(found(*plain, **attrs)))
-    return wrap_value(getattr(_functions, name)(*plain, **attrs))
-
-
 def wrap_value(value: Any) -> Tensor:
     """The tensor of what a function of Penstock's gave."""
     if isinstance(value, (Symbol, np.ndarray)):
         return Tensor(value)
     return Tensor(_dtypes.to_array(value))
-
-
-# Those that do the same to arrays: a value is not sent to the engine for them.
-_NUMPY: dict[str, Callable[..., Any]] = {
-    name: getattr(np, name)
-    for name in (
-        "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil",
-        "clip", "cos", "equal", "exp", "expand_dims", "expm1", "floor",
-        "floor_divide", "greater", "greater_equal", "invert", "isfinite",
-        "isinf", "isnan", "left_shift", "less", "less_equal", "log", "log1p",
-        "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
-        "minimum", "mod", "multiply", "negative", "not_equal", "power",
-        "reciprocal", "right_shift", "round", "sign", "sin", "sqrt", "square",
-        "stack", "subtract", "tan", "tanh", "transpose", "true_divide", "where",
-    )
-}  # fmt: skip
-
-_OF_UFUNC = {
-    "add": "add",
-    "subtract": "subtract",
-    "multiply": "multiply",
-    "divide": "true_divide",
-    "true_divide": "true_divide",
-    "floor_divide": "floor_divide",
-    "remainder": "mod",
-    "power": "power",
-    "less": "less",
-    "less_equal": "less_equal",
-    "greater": "greater",
-    "greater_equal": "greater_equal",
-    "equal": "equal",
-    "not_equal": "not_equal",
-    "bitwise_and": "bitwise_and",
-    "bitwise_or": "bitwise_or",
-    "bitwise_xor": "bitwise_xor",
-}
-_COMPARISONS = ("less", "less_equal", "greater", "greater_equal")
-_EQUALITIES = ("equal", "not_equal")
-_BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
-
-
-def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Two values as tensors of one dtype."""
-    if isinstance(x, (Tensor, Symbol)) or not isinstance(y, (Tensor, Symbol)):
-        a = convert(x)
-        b = convert(y, hint=a.dtype)
-    else:
-        b = convert(y)
-        a = convert(x, hint=b.dtype)
-    if a.dtype != b.dtype:
-        raise refused(
-            InvalidTypeError,
-            f"both operands must have one dtype; got {a.dtype} and {b.dtype}. "
-            "Use tf.cast.",
-        )
-    return a, b
-
-
-def binary(name: str, x: Any, y: Any) -> Tensor:
-    """`x` and `y` through an operator, by TensorFlow's rules."""
-    a, b = operands(x, y)
-    dtype = a.dtype
-    if dtype == _dtypes.string:
-        if name == "add":
-            return _joined(a, b)
-        if name not in _EQUALITIES:
-            refuse_dtype(name, dtype)
-    elif dtype.is_bool:
-        logical = {"multiply": "logical_and"}
-        if name in logical:
-            name = logical[name]
-        elif name in _BITWISE:
-            name = name.replace("bitwise", "logical")
-        elif name not in _EQUALITIES:
-            refuse_dtype(name, dtype)
-    elif (name in _BITWISE and not dtype.is_integer) or (
-        dtype.is_complex and name in (*_COMPARISONS, "floor_divide", "mod")
-    ):
-        refuse_dtype(name, dtype)
-    if dtype.is_integer:
-        if name == "true_divide":
-            wide = ALL["float32" if dtype.size <= 2 else "float64"]
-            a = native("cast", a, wide)
-            b = native("cast", b, wide)
-        else:
-            _check_integers(name, b)
-    result = native(name, a, b)
-    if result.dtype != dtype and name in ("power",):
-        return native("cast", result, dtype)
-    return result
-
-
-def _check_integers(name: str, b: Tensor) -> None:
-    """Refuses what TensorFlow refuses, of values that are known."""
-    if isinstance(b._value, Symbol):
-        return
-    if name in ("floor_divide", "mod") and not np.all(b._value):
-        raise refused(InvalidArgumentError, "integer division by zero")
-    if name == "power" and np.any(b._value < 0):
-        raise refused(
-            InvalidArgumentError,
-            "integers to negative integer powers are not allowed",
-        )
-
-
-def _joined(a: Tensor, b: Tensor) -> Tensor:
-    from penstock import strings
-
-    return wrap_value(strings.join([a._value, b._value]))
-
-
-def refuse_dtype(name: str, dtype: DType) -> NoReturn:
-    raise refused(InvalidTypeError, f"{name} does not take {dtype}")
-
-
-def unary(name: str, x: Any, kinds: str = "number") -> Tensor:
-    """One value through a function that takes only some dtypes."""
-    a = convert(x)
-    dtype = a.dtype
-    is_fit = {
-        "number": dtype.is_integer or dtype.is_floating or dtype.is_complex,
-        "signed": (dtype.is_integer and not dtype.is_unsigned)
-        or dtype.is_floating
-        or dtype.is_complex,
-        "float": dtype.is_floating or dtype.is_complex,
-        "bool": dtype.is_bool,
-    }[kinds]
-    if not is_fit:
-        refuse_dtype(name, dtype)
-    return native(name, a)
-
-
-def invert(x: Any) -> Tensor:
-    a = convert(x)
-    if a.dtype.is_bool:
-        return native("logical_not", a)
-    if not a.dtype.is_integer:
-        refuse_dtype("invert", a.dtype)
-    return native("invert", a)

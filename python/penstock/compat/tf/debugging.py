@@ -15,13 +15,8 @@ from penstock._errors import InvalidArgumentError
 from penstock._location import refused
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf._tensor import (
-    Tensor,
-    binary,
-    convert,
-    native,
-    refuse_dtype,
-)
+from penstock.compat.tf._arithmetic import binary, native, refuse_dtype
+from penstock.compat.tf._tensor import Tensor, convert
 
 __all__ = [
     "Assert",

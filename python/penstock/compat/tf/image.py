@@ -10,8 +10,10 @@ import numpy as np
 from penstock import image as _image
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
+from penstock.compat.tf._arithmetic import binary, native
 from penstock.compat.tf._calls import bare, dressed, lifted
-from penstock.compat.tf._tensor import Tensor, binary, convert, native
+from penstock.compat.tf._filling import pad
+from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf.io import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -183,7 +185,7 @@ def pad_to_bounding_box(
     after_width = target_width - offset_width - dims[-2]
     pairs: list[Any] = [[0, 0]] * (x.ndim - 3)
     pairs += [[offset_height, after_height], [offset_width, after_width]]
-    return arrays.pad(x, [*pairs, [0, 0]])
+    return pad(x, [*pairs, [0, 0]])
 
 
 def resize_with_crop_or_pad(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.compat.tf._arrays import searchsorted, unique
 from penstock.compat.tf._reductions import (
     FUNCTIONS,
     add_n,
@@ -30,6 +29,7 @@ from penstock.compat.tf._reductions import (
     squared_difference,
     top_k,
 )
+from penstock.compat.tf._values import searchsorted, unique
 
 __all__ = [
     *FUNCTIONS,

@@ -19,9 +19,10 @@ from penstock._location import refused
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import _seeds
+from penstock.compat.tf._arithmetic import native, unary
 from penstock.compat.tf._arrays import _has_symbols, _sizes
 from penstock.compat.tf._seeds import set_seed
-from penstock.compat.tf._tensor import Tensor, convert, native, unary
+from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
 __all__ = [
