@@ -67,6 +67,7 @@ MODULES = {
     "tf.audio": tf.audio,
     "tf.bitwise": tf.bitwise,
     "tf.debugging": tf.debugging,
+    "tf.dtypes": tf.dtypes,
     "tf.errors": tf.errors,
     "tf.image": tf.image,
     "tf.io": tf.io,

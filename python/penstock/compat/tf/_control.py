@@ -152,6 +152,20 @@ def while_loop(cond: Any, body: Any, loop_vars: Any, **_: Any) -> Any:
     return type(loop_vars)(values)
 
 
+def foldl(fn: Any, elems: Any, initializer: Any = None, **_: Any) -> Any:
+    """`fn(result so far, part)` over the first dimension of tensors."""
+    parts = [arrays.unstack(leaf) for leaf in nest.flatten(elems)]
+    rows = [
+        nest.pack_sequence_as(elems, each) for each in zip(*parts, strict=True)
+    ]
+    if initializer is None:
+        initializer, *rows = rows
+    result = initializer
+    for row in rows:
+        result = fn(result, row)
+    return result
+
+
 # ---- Python inside of functions.
 
 
@@ -223,6 +237,18 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
 
 
 # ---- What has no meaning here.
+
+
+def stop_gradient(input: Any, name: Any = None) -> Any:
+    return arrays.identity(input)
+
+
+def no_op(name: Any = None) -> None:
+    """Nothing."""
+
+
+def group(*inputs: Any, **kwargs: Any) -> None:
+    """Nothing: what was computed was computed."""
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from collections.abc import Iterator as IteratorABC
 from typing import Any
@@ -18,6 +19,8 @@ from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import _reading, _seeds
 from penstock.compat.tf._boundary import (
+    RaggedTensorSpec,
+    SparseTensorSpec,
     _map,
     adapt,
     enter,
@@ -173,7 +176,7 @@ class Dataset:
         signature = output_signature
         return Dataset._of(
             Native.from_generator(
-                generator,
+                _leaving(generator) if _has_composite(signature) else generator,
                 output_types,
                 _shapes(output_shapes),
                 None if args is None else tuple(map(plain, args)),
@@ -579,6 +582,24 @@ class Dataset:
 
     def __repr__(self) -> str:
         return f"<Dataset element_spec={self.element_spec}>"
+
+
+def _has_composite(signature: Any) -> bool:
+    return any(
+        isinstance(leaf, (RaggedTensorSpec, SparseTensorSpec))
+        for leaf in _spec.flatten(signature)
+    )
+
+
+def _leaving(generator: Callable[..., Any]) -> Callable[..., Any]:
+    """A generator whose ragged and sparse tensors Penstock takes."""
+
+    @functools.wraps(generator)
+    def elements(*args: Any) -> Any:
+        for element in generator(*args):
+            yield leave_element(element)
+
+    return elements
 
 
 def _native(dataset: Any) -> Any:

@@ -308,6 +308,18 @@ def reduce_std(
     return unary("sqrt", reduce_variance(input_tensor, axis, keepdims))
 
 
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    name: Any = None,
+) -> Tensor:
+    x = convert(input_tensor)
+    most = reduce_max(x, axis, True)
+    total = reduce_sum(unary("exp", x - most, "float"), axis, keepdims)
+    return unary("log", total, "float") + reduce_max(x, axis, keepdims)
+
+
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64",
     name: Any = None,

@@ -26,10 +26,14 @@ from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
 __all__ = [
+    "Generator",
     "categorical",
+    "fold_in",
+    "get_global_generator",
     "normal",
     "set_seed",
     "shuffle",
+    "split",
     "stateless_normal",
     "stateless_truncated_normal",
     "stateless_uniform",
@@ -267,3 +271,72 @@ def stateless_truncated_normal(
         arrays.cast(mean, wanted) + arrays.cast(stddev, wanted) * drawn
     )
     return made
+
+
+def split(seed: Any, num: int = 2, alg: Any = None) -> Tensor:
+    """`num` seeds out of one: (num, 2)."""
+    made: Tensor = arrays.cast(
+        _shift(_words(np.array([num, 2]), seed, 20), 1), "int64"
+    )
+    return made
+
+
+def fold_in(seed: Any, data: Any, alg: Any = None) -> Tensor:
+    """A seed out of a seed and a number."""
+    pair = arrays.cast(convert(seed), "int64")
+    number = arrays.cast(convert(data), "int64")
+    return split(arrays.stack([pair[0], pair[1] ^ number]), 1)[0]
+
+
+class Generator:
+    """Draws numbers; in a recorded function, others for each element.
+
+    Example:
+        >>> rng = tf.random.Generator.from_seed(1)
+        >>> ds = tf.data.Dataset.range(3).map(lambda x: rng.make_seeds(2)[0])
+        >>> len({tuple(seed.numpy()) for seed in ds})
+        3
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._seed = seed
+
+    @staticmethod
+    def from_seed(seed: Any, alg: Any = None) -> Generator:
+        return Generator(int(seed))
+
+    @staticmethod
+    def from_non_deterministic_state(alg: Any = None) -> Generator:
+        return Generator()
+
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Seeds for stateless functions, one in each column: (2, count)."""
+        most = (1 << 63) - 1
+        return uniform([2, count], 0, most, "int64", self._seed)
+
+    def uniform(
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = "float32",
+        name: Any = None,
+    ) -> Tensor:
+        return uniform(shape, minval, maxval, dtype, self._seed)
+
+    def normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        name: Any = None,
+    ) -> Tensor:
+        return normal(shape, mean, stddev, dtype, self._seed)
+
+
+_global_generator = Generator()
+
+
+def get_global_generator() -> Generator:
+    return _global_generator
