@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -48,27 +49,38 @@ def dressed(value: Any) -> Any:
     return value
 
 
-def lifted(function: Callable[..., Any], **defaults: Any) -> Callable[..., Any]:
+def lifted(function: Callable[..., Any], **renamed: str) -> Callable[..., Any]:
     """`function` with tensors as arguments and results.
 
     TensorFlow's functions all take a `name`, which means nothing here.
+
+    Args:
+        function: Penstock's.
+        renamed: TensorFlow's names of parameters that have others here.
     """
 
     def call(*args: Any, name: Any = None, **kwargs: Any) -> Any:
-        given = {key: bare(item) for key, item in kwargs.items()}
-        for key, item in defaults.items():
-            given.setdefault(key, item)
+        given = {renamed.get(k, k): bare(item) for k, item in kwargs.items()}
         if not args:
             return dressed(function(**given))
         first, *rest = args
         if isinstance(first, RaggedTensor):
-            # Functions of strings and lookups: item by item.
+            # Functions of strings: item by item.
             values = call(first.values, *rest, **kwargs)
             return first.with_values(values)
         if not isinstance(first, (Tensor, SparseTensor)):
             first = _array(first)
         return dressed(function(bare(first), *map(bare, rest), **given))
 
+    theirs = {ours: word for word, ours in renamed.items()}
+    signature = inspect.signature(function)
+    parameters = [
+        each.replace(name=theirs.get(each.name, each.name))
+        for each in signature.parameters.values()
+    ]
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=parameters
+    )
     call.__name__ = function.__name__
     call.__qualname__ = function.__name__
     call.__doc__ = (

@@ -2,71 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from penstock import _dtypes
-from penstock.compat.tf._arithmetic import refuse_dtype
+from penstock.compat.tf._arithmetic import operands, refuse_dtype
 from penstock.compat.tf._arrays import _has_symbols, python_only
-from penstock.compat.tf._tensor import Tensor, convert, wrap_value
+from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
 
-def from_numpy(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays; of symbols it is refused."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        tensors = [convert(a) if _is_value(a) else a for a in args]
-        if tensors[0].dtype.is_bool or tensors[0].dtype == _dtypes.string:
-            refuse_dtype(f"tf.{name}", tensors[0].dtype)
-        if _has_symbols(*[t for t in tensors if isinstance(t, Tensor)]):
-            python_only(f"tf.{name}")
-        kwargs.pop("name", None)
-        plain = [t._value if isinstance(t, Tensor) else t for t in tensors]
-        found = function(*plain, **kwargs)
-        if isinstance(found, tuple):
-            return tuple(map(wrap_value, found))
-        return wrap_value(found)
-
-    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
-    return call
+def _numbers(name: str, *tensors: Tensor) -> list[Any]:
+    """Arrays of numbers; symbols are refused."""
+    if _has_symbols(*tensors):
+        python_only(f"tf.{name}")
+    for tensor in tensors:
+        if tensor.dtype.is_bool or tensor.dtype == _dtypes.string:
+            refuse_dtype(f"tf.{name}", tensor.dtype)
+    return [tensor._value for tensor in tensors]
 
 
-def _is_value(given: Any) -> bool:
-    return not isinstance(given, (str, _dtypes.DType, type(None), bool))
+def _is_down(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            f"direction must be ASCENDING or DESCENDING; got {direction}"
+        )
+    return direction == "DESCENDING"
 
 
-def _sort(values: Any, axis: int = -1, direction: str = "ASCENDING") -> Any:
-    found = np.sort(values, axis, kind="stable")
-    is_down = direction == "DESCENDING"
-    return np.flip(found, int(axis)) if is_down else found
+def sort(
+    values: Any,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    name: Any = None,
+) -> Tensor:
+    """Items in their order along an axis."""
+    (found,) = _numbers("sort", convert(values))
+    ordered = np.sort(found, axis)
+    return Tensor(np.flip(ordered, axis) if _is_down(direction) else ordered)
 
 
-def _argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING",
+def argsort(
+    values: Any,
+    axis: int = -1,
+    direction: str = "ASCENDING",
     stable: bool = False,
-) -> Any:  # fmt: skip
-    keys = -values if direction == "DESCENDING" else values
-    return np.argsort(keys, axis, kind="stable").astype(np.int32)
+    name: Any = None,
+) -> Tensor:
+    """The places of items in their order, int32."""
+    (found,) = _numbers("argsort", convert(values))
+    if _is_down(direction):
+        # Turned round twice, equal ones stay in their order.
+        last = found.shape[axis] - 1
+        order = last - np.argsort(np.flip(found, axis), axis, kind="stable")
+        return Tensor(np.flip(order, axis).astype(np.int32))
+    return Tensor(np.argsort(found, axis, kind="stable").astype(np.int32))
 
 
-def _unique(x: Any, out_idx: Any = "int32") -> Any:
-    _, first, inverse = np.unique(x, return_index=True, return_inverse=True)
+def unique(x: Any, out_idx: Any = "int32", name: Any = None) -> Any:
+    """Items without repetitions as they first come, and where each is now."""
+    given = convert(x)
+    if _has_symbols(given):
+        python_only("tf.unique")
+    values = given._value
+    _, first, inverse = np.unique(
+        values, return_index=True, return_inverse=True
+    )
     order = np.argsort(first)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    kept = x[np.sort(first)]
-    return kept, places[inverse].astype(as_dtype(out_idx).dtype)
+    numbers = places[inverse].astype(as_dtype(out_idx).dtype)
+    return Tensor(values[np.sort(first)]), Tensor(numbers)
 
 
-sort = from_numpy("sort", _sort)
-argsort = from_numpy("argsort", _argsort)
-unique = from_numpy("unique", _unique)
-matmul = from_numpy("matmul", np.matmul)
-tensordot = from_numpy("tensordot", np.tensordot)
-searchsorted = from_numpy(
-    "searchsorted",
-    lambda a, v, side="left": np.searchsorted(a, v, side).astype(np.int32),
-)
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    name: Any = None,
+) -> Tensor:
+    """The product of matrices, along the last two dimensions."""
+    one, two = _numbers("matmul", *operands(a, b))
+    if transpose_a:
+        one = np.swapaxes(one, -1, -2)
+    if transpose_b:
+        two = np.swapaxes(two, -1, -2)
+    return Tensor(np.matmul(one, two))
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: Any = None) -> Tensor:
+    one, two = _numbers("tensordot", *operands(a, b))
+    return Tensor(np.asarray(np.tensordot(one, two, axes)))
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = "int32",
+    name: Any = None,
+) -> Tensor:
+    """Where values would go into a sorted vector."""
+    one, two = _numbers("searchsorted", *operands(sorted_sequence, values))
+    if one.ndim != 1:
+        raise NotImplementedError("searchsorted is offered for vectors")
+    found = np.searchsorted(one, two, "right" if side == "right" else "left")
+    return Tensor(np.asarray(found).astype(as_dtype(out_type).dtype))

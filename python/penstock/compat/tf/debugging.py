@@ -62,7 +62,8 @@ def check_numerics(tensor: Any, message: str, name: Any = None) -> Tensor:
     return x
 
 
-assert_all_finite = check_numerics
+def assert_all_finite(x: Any, message: str, name: Any = None) -> Tensor:
+    return check_numerics(x, message)
 
 
 def Assert(condition: Any, data: Any, summarize: Any = None,  # noqa: N802

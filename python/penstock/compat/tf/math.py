@@ -30,7 +30,6 @@ from penstock.compat.tf._reductions import (
     squared_difference,
     top_k,
 )
-from penstock.compat.tf._values import searchsorted, unique
 
 __all__ = [
     *FUNCTIONS,
@@ -53,12 +52,10 @@ __all__ = [
     "reduce_variance",
     "round",
     "rsqrt",
-    "searchsorted",
     "sigmoid",
     "softmax",
     "squared_difference",
     "top_k",
-    "unique",
 ]
 
 

@@ -96,8 +96,12 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = "int64") -> Dataset:  # 
     return Dataset.counter(start, step, dtype)
 
 
-def RandomDataset(seed: Any = None, name: Any = None) -> Dataset:  # noqa: N802
-    return Dataset.random(seed)
+def RandomDataset(  # noqa: N802
+    seed: Any = None,
+    rerandomize_each_iteration: Any = None,
+    name: Any = None,
+) -> Dataset:
+    return Dataset.random(seed, rerandomize_each_iteration)
 
 
 # ---- Transformations for apply().
@@ -298,9 +302,13 @@ def get_next_as_optional(iterator: Iterator) -> Optional:
 
 
 def save(
-    dataset: Dataset, path: Any, compression: Any = None, shard_func: Any = None
+    dataset: Dataset,
+    path: Any,
+    compression: Any = None,
+    shard_func: Any = None,
+    checkpoint_args: Any = None,
 ) -> None:
-    dataset.save(path, compression, shard_func)
+    dataset.save(path, compression, shard_func, checkpoint_args)
 
 
 load = Dataset.load

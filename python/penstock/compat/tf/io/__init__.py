@@ -62,13 +62,13 @@ __all__ = [
 ]
 
 decode_and_crop_jpeg = lifted(_image.decode_and_crop_jpeg)
-decode_base64 = lifted(_io.decode_base64)
+decode_base64 = lifted(_io.decode_base64, input="x")
 decode_bmp = lifted(_image.decode_bmp)
 decode_gif = lifted(_image.decode_gif)
 decode_jpeg = lifted(_image.decode_jpeg)
 decode_png = lifted(_image.decode_png)
 decode_raw = lifted(_io.decode_raw)
-encode_base64 = lifted(_io.encode_base64)
+encode_base64 = lifted(_io.encode_base64, input="x")
 encode_jpeg = lifted(_image.encode_jpeg)
 encode_png = lifted(_image.encode_png)
 extract_jpeg_shape = lifted(_image.extract_jpeg_shape)
