@@ -1,6 +1,13 @@
-"""Golden files: what TensorFlow gave, small enough to be kept."""
+"""The pipelines, and golden files: what TensorFlow gave for them.
 
-import importlib
+`pipelines` has input pipelines as they are published for TensorFlow. Each
+module has `build(tf, folder)`: a dict of datasets, by name. It is called with
+TensorFlow, or with `penstock.compat.tf`, and must not know which. How datasets
+are compared is said in `COMPARE`: see `comparing.py`.
+"""
+
+import functools
+import importlib.util
 import json
 from pathlib import Path
 
@@ -9,15 +16,17 @@ from comparing import collect, is_text, summary
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
-NAMES = sorted(
-    path.stem
-    for path in (HERE / "pipelines").glob("*.py")
-    if not path.stem.startswith("_")
-)
+NAMES = sorted(path.stem for path in (HERE / "pipelines").glob("*.py"))
 
 
+@functools.cache
 def module_of(name):
-    return importlib.import_module(f"pipelines.{name}")
+    spec = importlib.util.spec_from_file_location(
+        f"published_{name}", HERE / "pipelines" / f"{name}.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def how_of(module, dataset):

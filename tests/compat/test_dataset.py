@@ -469,3 +469,31 @@ def test_check_numerics_is_an_error_of_its_element():
     ):
         next(it)
     assert float(next(it)) == 0.5
+
+
+def test_what_is_not_offered_is_said_at_once():
+    with pytest.raises(
+        AttributeError, match=r"does not offer tf\.keras"
+    ) as got:
+        Dataset.range(3).map(lambda x: tf.keras.layers.Dense(3)(x))
+    assert "test_dataset.py" in str(got.value)
+
+
+def test_tracebacks_end_at_the_method():
+    with pytest.raises(TypeError, match="one dtype") as got:
+        Dataset.range(3).map(lambda x: x + tf.constant(1.0))
+    files = [str(entry.path) for entry in got.traceback]
+    assert sum("tf/_dataset.py" in file for file in files) <= 1
+    assert not any("_arithmetic.py" in file for file in files)
+
+
+def test_generators_give_ragged_and_sparse_tensors():
+    def elements():
+        yield tf.ragged.constant([[1, 2], [3]])
+        yield tf.ragged.constant([[4], []])
+
+    ds = Dataset.from_generator(
+        elements,
+        output_signature=tf.RaggedTensorSpec([2, None], tf.int32, 1),
+    )
+    assert [x.to_list() for x in ds] == [[[1, 2], [3]], [[4], []]]

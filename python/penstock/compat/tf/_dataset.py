@@ -15,6 +15,7 @@ from penstock._errors import InvalidTypeError, OutOfRangeError
 from penstock._iterator import Iterator as NativeIterator
 from penstock._location import refused
 from penstock._options import Options as NativeOptions
+from penstock._public import publish
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import _reading, _seeds
@@ -582,6 +583,9 @@ class Dataset:
 
     def __repr__(self) -> str:
         return f"<Dataset element_spec={self.element_spec}>"
+
+
+publish(Dataset, "Dataset")
 
 
 def _has_composite(signature: Any) -> bool:
