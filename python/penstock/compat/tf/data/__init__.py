@@ -11,7 +11,8 @@ from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
 )
 from penstock.compat.tf._boundary import DatasetSpec, plain
-from penstock.compat.tf._dataset import Dataset, Iterator
+from penstock.compat.tf._dataset import Dataset
+from penstock.compat.tf._iterator import Iterator
 from penstock.compat.tf._options import Options, ThreadingOptions
 
 __all__ = [

@@ -22,7 +22,8 @@ from penstock._pipeline import (
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import io, lookup
 from penstock.compat.tf._boundary import enter, leave_element, plain
-from penstock.compat.tf._dataset import Dataset, Iterator, Optional
+from penstock.compat.tf._dataset import Dataset
+from penstock.compat.tf._iterator import Iterator, Optional
 from penstock.compat.tf._options import (
     AutoShardPolicy,
     AutotuneAlgorithm,
