@@ -6,7 +6,10 @@ How a dataset of a pipeline is compared is said in its module's `COMPARE`:
   {"atol": x}       numbers within x of each other
   "ranges"          what is random: number of elements, shapes and dtypes, and
                     numbers within the other's range, made wider by its width
+  {"rows": [path]}  the same, and the rows of these components, in any order
 """
+
+import hashlib
 
 import numpy as np
 
@@ -33,7 +36,11 @@ def is_text(array):
     return array.dtype.kind in "OSU"
 
 
-def summary(elements):
+def is_random(how):
+    return how == "ranges" or (how is not None and "rows" in how)
+
+
+def summary(elements, how):
     """What is kept of random elements."""
     found = {}
     for path in elements[0] if elements else ():
@@ -42,6 +49,10 @@ def summary(elements):
             "shapes": [list(array.shape) for array in arrays],
             "dtype": "string" if is_text(arrays[0]) else str(arrays[0].dtype),
         }
+        if "rows" in how and path in how["rows"]:
+            rows = sorted(row.tobytes() for array in arrays for row in array)
+            text = b"".join(rows)
+            found[path]["rows"] = hashlib.sha256(text).hexdigest()
         if not is_text(arrays[0]):
             numbers = np.concatenate([a.reshape(-1) for a in arrays])
             found[path]["range"] = [
@@ -57,6 +68,7 @@ def check_ranges(mine, theirs, where):
         got = mine[path]
         assert got["dtype"] == want["dtype"], (where, path)
         assert got["shapes"] == want["shapes"], (where, path)
+        assert got.get("rows") == want.get("rows"), (where, path)
         if "range" in want:
             low, high = want["range"]
             width = high - low

@@ -9,10 +9,11 @@ are compared is said in `COMPARE`: see `comparing.py`.
 import functools
 import importlib.util
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
-from comparing import collect, is_text, summary
+from comparing import collect, is_random, is_text, summary
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -25,6 +26,7 @@ def module_of(name):
         f"published_{name}", HERE / "pipelines" / f"{name}.py"
     )
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where TensorFlow's AutoGraph looks
     spec.loader.exec_module(module)
     return module
 
@@ -37,8 +39,9 @@ def write(name, built, module):
     arrays, about = {}, {}
     for dataset, made in built.items():
         elements = collect(made)
-        if how_of(module, dataset) == "ranges":
-            about[dataset] = {"summary": summary(elements)}
+        how = how_of(module, dataset)
+        if is_random(how):
+            about[dataset] = {"summary": summary(elements, how)}
             continue
         about[dataset] = {"elements": len(elements)}
         for i, element in enumerate(elements):

@@ -6,7 +6,7 @@ COMPARE = {
     "plain": {"atol": 0.02},
     "bytes": {"atol": 1.0},
     "random": "ranges",
-    "stateless": "ranges",
+    "stateless": {"rows": ["1"]},
 }
 
 
