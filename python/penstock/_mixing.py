@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -176,12 +177,9 @@ class Mixing(Pipeline):
         target = _distribution("target_dist", target_dist)
         is_tuple = _spec.is_plain_tuple(self.element_spec)
 
-        def with_class(*element: Any) -> Any:
-            kind = class_func(*element)
-            return kind, element if is_tuple else element[0]
-
         assert isinstance(self, Dataset)
-        pairs = self.map(with_class)
+        # A partial, so that the user's function is judged as such.
+        pairs = self.map(functools.partial(_with_class, class_func, is_tuple))
         if initial_dist is not None:
             initial = _distribution("initial_dist", initial_dist)
             if len(initial) != len(target):
@@ -210,6 +208,11 @@ class Mixing(Pipeline):
         marked = pairs.scan(np.full(classes, _SMOOTHING), learn)
         kept = marked.filter(lambda _, is_kept: is_kept)
         return kept.map(lambda pair, _: pair)
+
+
+def _with_class(class_func: Any, is_tuple: bool, *element: Any) -> Any:
+    kind = class_func(*element)
+    return kind, element if is_tuple else element[0]
 
 
 def _datasets(what: str, given: Any) -> list[Any]:

@@ -229,6 +229,9 @@ class _Checker:
             )
         if isinstance(value, (list, dict, set)):
             self.containers.append((name, value, _items(value)))
+        if isinstance(value, Adapted):
+            self._value(name, value.function)
+            return
         if _is_constant(value) or _is_ours(value):
             return
         if isinstance(value, (tuple, list, set, frozenset)):
