@@ -293,9 +293,8 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
     made = native("reshape", x, sizes)
     if isinstance(shape, (list, tuple)):
         # What is known of sizes that are partly computed.
-        made._shape = TensorShape(
-            [None if isinstance(s, Tensor) or s == -1 else s for s in shape]
-        ).merge_with(made.shape)
+        known = [None if isinstance(s, Tensor) or s == -1 else s for s in shape]
+        made.set_shape(known)
     return made
 
 
@@ -327,7 +326,7 @@ def broadcast_to(input: Any, shape: Any, name: Any = None) -> Tensor:
 def ensure_shape(x: Any, shape: Any, name: Any = None) -> Tensor:
     """`x`, of a shape that is known from here on."""
     found = convert(x)
-    made = Tensor(found._value, found._shape)
+    made = Tensor(found._value)
     made.set_shape(shape)
     return made
 
@@ -426,9 +425,9 @@ def slice_(input_: Any, begin: Any, size: Any, name: Any = None) -> Tensor:
         else:
             key.append(builtins.slice(b, b + s))
     made = x[tuple(key)]
-    made._shape = TensorShape(
+    made.set_shape(
         [None if isinstance(s, Tensor) or s == -1 else s for s in sizes]
-    ).merge_with(made.shape)
+    )
     return made
 
 

@@ -6,12 +6,14 @@ them with symbols or arrays and wants those. `adapt` puts itself between.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from penstock import _dtypes, _spec
+from penstock import _dtypes, _recording, _spec
 from penstock._adapted import Adapted
 from penstock._composites import Ragged, Sparse
 from penstock._pipeline import Pipeline
@@ -134,10 +136,20 @@ def _leave_leaf(value: Any) -> Any:
         found = convert(value)
     except ValueError as error:
         raise TypeError(f"expected tensors; got {value!r}: {error}") from None
-    known = found._shape
-    if known is not None and isinstance(found._value, Symbol):
-        found.set_shape(known)
     return found._value
+
+
+@dataclasses.dataclass(frozen=True)
+class Deciding(Adapted):
+    """A function of tensors that may have an `if` on one."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        call = functools.partial(Adapted.__call__, self, *arguments)
+        if _recording.current() is None:
+            return call()
+        from penstock.compat.tf._branches import explored
+
+        return explored(call)
 
 
 def adapt(function: Any) -> Any:
@@ -147,14 +159,14 @@ def adapt(function: Any) -> Any:
     if isinstance(function, PythonFunction):
         signature = function.output_signature
         return PythonFunction(
-            Adapted(function.function, enter, leave),
+            Deciding(function.function, enter, leave),
             None if signature is None else leave_spec(signature),
         )
     if isinstance(function, NativeFunction):
-        return NativeFunction(Adapted(function.function, enter, leave))
+        return NativeFunction(Deciding(function.function, enter, leave))
     if not callable(function):
         return function
-    return Adapted(function, enter, leave)
+    return Deciding(function, enter, leave)
 
 
 def plain(value: Any) -> Any:

@@ -7,27 +7,14 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from penstock import _recording
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import nest
-from penstock.compat.tf._arithmetic import native
+from penstock.compat.tf._branches import choose, what_may_fail
 from penstock.compat.tf._composites import RaggedTensor, SparseTensor
 from penstock.compat.tf._tensor import Tensor, convert
-from penstock.compat.tf._types import TensorShape, as_dtype
-
-# What may fail: computed for all elements alike, it would fail for those too
-# that do not want it.
-_MAY_FAIL = ("io.", "image.decode", "strings.to_number", "take")
-
-
-def _may_fail(call: dict[str, Any]) -> bool:
-    name = call.get("function", "")
-    if name == "getitem":  # A slice does not, an index may.
-        return "i" in call["attrs"]["spec"]["text"]
-    return bool(name.startswith(_MAY_FAIL))
+from penstock.compat.tf._types import as_dtype
 
 
 def function(func: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -66,11 +53,9 @@ def cond(
     recording = _recording.current() or is_true._value._recording
     begin = len(recording.steps)
     one, two = true_fn(), false_fn()
-    for step in recording.steps[begin:]:
-        call = step.get("call", {})
-        if _may_fail(call):
-            what = call["function"]
-            arrays.python_only(f"tf.cond with {what} in a branch")
+    found = what_may_fail(recording, begin)
+    if found is not None:
+        arrays.python_only(f"tf.cond with {found} in a branch")
     nest.assert_same_structure(one, two)
     leaves = [
         _choose(is_true, a, b)
@@ -82,28 +67,7 @@ def cond(
 def _choose(is_true: Tensor, one: Any, two: Any) -> Tensor:
     if isinstance(one, (RaggedTensor, SparseTensor)):
         arrays.python_only("tf.cond with a ragged or sparse result")
-    a = convert(one)
-    b = convert(two, hint=a.dtype)
-    if a.dtype != b.dtype or a.shape.rank != b.shape.rank:
-        arrays.python_only("tf.cond with results of two kinds")
-    if a.shape.is_fully_defined() and a.shape == b.shape:
-        return native("where", is_true, a, b)
-    # Of sizes that may differ: one of two parts of a vector.
-    flat = [arrays.reshape(x, [-1]) for x in (a, b)]
-    sizes = [arrays.size(x, "int64") for x in (a, b)]
-    zero = Tensor(np.zeros((), np.int64))
-    start = arrays.where(is_true, zero, sizes[0])
-    stop = arrays.where(is_true, sizes[0], sizes[0] + sizes[1])
-    dims = [arrays.shape(x, "int64") for x in (a, b)]
-    made = arrays.reshape(
-        arrays.concat(flat, 0)[start:stop],
-        arrays.where(is_true, dims[0], dims[1]),
-    )
-    known = [
-        x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)
-    ]
-    made._shape = TensorShape(known)
-    return made
+    return choose(is_true, one, two)
 
 
 def case(

@@ -95,7 +95,7 @@ def pad(
             known = x.shape.as_list()
             x = native("concat", parts, axis)
             known[axis] = x.shape[axis]
-            x._shape = x.shape.merge_with(known)
+            x.set_shape(known)
     return x
 
 

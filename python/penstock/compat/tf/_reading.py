@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import functools
 import inspect
 from typing import Any, NoReturn
 
-from penstock import _files, _spec
+from penstock import _files, _recording, _spec
 from penstock._adapted import Adapted
 from penstock._dataset import Dataset as Native
 from penstock._errors import UnsupportedFunctionError
@@ -54,6 +55,10 @@ def contents_of(name: Tensor) -> Tensor:
     files = _known.get()
     if files is None:
         _refuse()
+    recording = _recording.current()
+    replay = None if recording is None else recording.replay
+    if replay is not None and replay.is_in_a_branch:
+        _refuse()
     if files.used == len(files.contents):
         raise _NameNeededError(name)
     files.used += 1
@@ -62,8 +67,8 @@ def contents_of(name: Tensor) -> Tensor:
 
 def _refuse() -> NoReturn:
     raise UnsupportedFunctionError(
-        "tf.io.read_file cannot be recorded here: files are read in map. Such "
-        "a function runs as Python, with values."
+        "tf.io.read_file cannot be recorded here: files are read in map, and "
+        "not in a branch. Such a function runs as Python, with values."
     )
 
 
@@ -87,6 +92,15 @@ class _Reading(Adapted):
         if self.files:
             element, contents = arguments
             element = element if self.is_tuple else (element,)
+        call = functools.partial(self._result, element, contents)
+        if _recording.current() is None:
+            return call()
+        from penstock.compat.tf._branches import explored
+
+        return explored(call)
+
+    def _result(self, element: Any, contents: Any) -> Any:
+        """What the function gives, or the name of the file that it reads."""
         token = _known.set(_Files([enter(c) for c in contents]))
         try:
             result = self.function(*map(enter, element))

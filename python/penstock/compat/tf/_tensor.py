@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from penstock import _dtypes, _functions
+from penstock import _dtypes, _functions, _recording
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -77,15 +77,13 @@ class Tensor:
           at ...
     """
 
-    __slots__ = ("_shape", "_value")
+    __slots__ = ("_value",)
 
     __array_priority__ = 1000
     _value: Any  # an ndarray or a Symbol
-    _shape: TensorShape | None  # as set by set_shape()
 
-    def __init__(self, value: Any, shape: TensorShape | None = None) -> None:
+    def __init__(self, value: Any) -> None:
         self._value = value
-        self._shape = shape
 
     # ---- What is known.
 
@@ -99,8 +97,7 @@ class Tensor:
     def shape(self) -> TensorShape:
         if not isinstance(self._value, Symbol):
             return TensorShape(self._value.shape)
-        known = TensorShape(self._value._spec().shape)
-        return known if self._shape is None else known.merge_with(self._shape)
+        return TensorShape(self._value._spec().shape)
 
     def get_shape(self) -> TensorShape:
         return self.shape
@@ -113,19 +110,17 @@ class Tensor:
         return rank
 
     def set_shape(self, shape: Any) -> None:
-        """Says what is known of the shape; of an array, checks it."""
-        wanted = TensorShape(shape)
-        if not self.shape.is_compatible_with(wanted):
+        """Says what the shape is; an element of another one is an error."""
+        found, wanted = self.shape, TensorShape(shape)
+        if not found.is_compatible_with(wanted):
             raise refused(
                 InvalidArgumentError,
-                f"the shape must be {wanted}; got {self.shape}",
+                f"the shape must be {wanted}; got {found}",
             )
-        self._shape = self.shape.merge_with(wanted)
-        if isinstance(self._value, Symbol):
-            known = TensorShape(self._value._spec().shape)
-            if known != self._shape and self._shape.rank is not None:
-                dims = [-1 if d is None else d for d in self._shape]
-                self._value = _functions.ensure_shape(self._value, dims)
+        merged = found.merge_with(wanted)
+        if isinstance(self._value, Symbol) and merged != found:
+            dims = [-1 if d is None else d for d in merged]
+            self._value = _functions.ensure_shape(self._value, dims)
 
     @property
     def device(self) -> str:
@@ -150,6 +145,9 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if isinstance(self._value, Symbol):
+            recording = _recording.current()
+            if recording is not None and recording.replay is not None:
+                return bool(recording.replay.decide(self))
             _unsupported("a decision on an element's value (if, while, and)")
         return bool(self._value)
 
