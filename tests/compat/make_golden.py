@@ -3,7 +3,7 @@
 Run it, with TensorFlow, numpy and this package to be imported, when a pipeline
 or its inputs change:
 
-    PYTHONPATH=python .venv-bench/bin/python tests/compat/make_golden.py
+    PYTHONPATH=python .venv-frameworks/bin/python tests/compat/make_golden.py
 """
 
 import os
