@@ -109,7 +109,7 @@ class Recording:
                 )
             outer = self.parent.lift(recording, step)
             number = self.parent.bind(outer)
-            here = self._add({"bound": number})
+            here = self.append({"bound": number})
             self._specs[here] = self.parent.spec(outer)
             self._lifted[key] = here
         return self._lifted[key]

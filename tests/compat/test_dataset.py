@@ -95,6 +95,19 @@ def test_decisions_nest_and_join():
     assert [int(e["y"]) for e in ds] == [0, 1, 2, 30, -40, 50, 6, 7]
 
 
+def test_decisions_where_functions_cannot_run_as_python():
+    ds = Dataset.range(4)
+    assert values(ds.filter(lambda x: x > 1 if x > 0 else x == 0)) == [0, 2, 3]
+    total = ds.reduce(np.int64(0), lambda s, x: s + x if x > 1 else s)
+    assert int(total) == 5
+    scanned = ds.scan(np.int64(0), lambda s, x: (s + x if x > 1 else s, s))
+    assert values(scanned) == [0, 0, 0, 2]
+    inner = ds.take(3).flat_map(
+        lambda x: ds.take(3).map(lambda y: y if y > x else x * 10)
+    )
+    assert values(inner) == [0, 1, 2, 10, 10, 2, 20, 20, 20]
+
+
 def test_sizes_may_differ_between_branches():
     def f(x):
         if tf.reduce_sum(x) > 3:

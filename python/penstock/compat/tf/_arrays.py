@@ -535,10 +535,13 @@ def clip_by_value(
 # ---- What only values can do: such a function runs as Python.
 
 
-def python_only(name: str) -> None:
+def python_only(
+    what: str, why: str = "the engine has no such function"
+) -> None:
+    """Refuses what cannot be recorded: the function around it is Python."""
     raise UnsupportedFunctionError(
-        f"{name} at {user_line()} cannot be recorded: the engine has no such "
-        "function. Such a function runs as Python, with values."
+        f"{what} at {user_line()} cannot be recorded: {why}. Such a function "
+        "runs as Python, with values."
     )
 
 

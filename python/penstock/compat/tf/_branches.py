@@ -147,6 +147,9 @@ _OF_IMAGES = frozenset(
 _OF_SIZES = frozenset(["fill", "random_normal", "random_uniform"])
 
 
+FOR_ALL = "a branch is computed for all elements, and that could fail"
+
+
 def what_may_fail(recording: Recording, begin: int) -> str | None:
     """The first function, from step `begin` on, that could give an error."""
     for step in recording.steps[begin:]:
@@ -185,7 +188,11 @@ def choose(is_true: Tensor, one: Any, two: Any) -> Tensor:
     a = convert(one)
     b = convert(two, hint=a.dtype)
     if a.dtype != b.dtype or a.shape.rank != b.shape.rank:
-        arrays.python_only("a choice between results of two kinds")
+        arrays.python_only(
+            "a choice between two results",
+            f"they must have one dtype and rank; got {a.dtype} of {a.shape} and "
+            f"{b.dtype} of {b.shape}",
+        )
     if a.shape.is_fully_defined() and a.shape == b.shape:
         return native("where", is_true, a, b)
     # Of sizes that may differ: one of two parts of a vector.
@@ -246,7 +253,9 @@ class Explorer:
             step = dict(self._recording.steps[found])
             step.pop("made_at", None)
             if step != kind:
-                arrays.python_only("a function that differs between calls")
+                arrays.python_only(
+                    "a function with an `if`", "it differs between calls"
+                )
         return found
 
     def decide(self, condition: Tensor) -> bool:
@@ -273,7 +282,7 @@ class Explorer:
         if self._fork_at is not None:
             found = what_may_fail(recording, self._fork_at)
             if found is not None:
-                arrays.python_only(f"an `if` with {found} in a branch")
+                arrays.python_only(f"an `if` with {found} in a branch", FOR_ALL)
         return _combine(tree)
 
     def _visit(self, wanted: tuple[bool, ...]) -> Any:
@@ -282,11 +291,16 @@ class Explorer:
         try:
             result = _Result(self._call())
             if self._is_asking:
-                arrays.python_only("a `try` around a decision")
+                arrays.python_only(
+                    "a decision on an element's value", "a `try` is around it"
+                )
             return result
         except _ForkError as fork:
             if len(wanted) == _MAX_CONDITIONS:
-                arrays.python_only("so many decisions on elements' values")
+                arrays.python_only(
+                    "a decision on an element's value",
+                    f"there are more than {_MAX_CONDITIONS} in a row",
+                )
             if self._fork_at is None:
                 self._fork_at = len(self._recording.steps)
             condition = fork.condition
@@ -307,7 +321,9 @@ def _combine(tree: Any) -> Any:
         return tree.value
     condition, one, two = tree[0], _combine(tree[1]), _combine(tree[2])
     if condition.shape.rank != 0:
-        arrays.python_only("a decision by several values")
+        arrays.python_only(
+            "a decision", f"it must be a scalar's; got {condition.shape}"
+        )
     if not condition.dtype.is_bool:
         condition = condition != arrays.zeros_like(condition)
     a, b = _spec.flatten(one), _spec.flatten_like(one, two)
@@ -317,7 +333,9 @@ def _combine(tree: Any) -> Any:
             values.append(x)
             continue
         if not all(isinstance(v, (Symbol, np.ndarray)) for v in (x, y)):
-            arrays.python_only("a choice between datasets")
+            arrays.python_only(
+                "a choice between datasets", "both would be read"
+            )
         made = choose(condition, Tensor(x), Tensor(y))
         values.append(made._value)
     return _spec.pack(one, values)

@@ -11,7 +11,7 @@ from penstock import _recording
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf import nest
-from penstock.compat.tf._branches import choose, what_may_fail
+from penstock.compat.tf._branches import FOR_ALL, choose, what_may_fail
 from penstock.compat.tf._composites import RaggedTensor, SparseTensor
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
@@ -55,7 +55,7 @@ def cond(
     one, two = true_fn(), false_fn()
     found = what_may_fail(recording, begin)
     if found is not None:
-        arrays.python_only(f"tf.cond with {found} in a branch")
+        arrays.python_only(f"tf.cond with {found} in a branch", FOR_ALL)
     nest.assert_same_structure(one, two)
     leaves = [
         _choose(is_true, a, b)

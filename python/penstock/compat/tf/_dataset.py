@@ -482,7 +482,7 @@ class Dataset:
     def _check_is_ready(self, what: str) -> None:
         """Refuses a dataset that has elements only when a function has."""
         if self._ds._recording is not None:
-            arrays.python_only(what)
+            arrays.python_only(what, "there are elements only when it runs")
 
     def __iter__(self) -> Iterator:
         self._check_is_ready("iteration over a dataset")
