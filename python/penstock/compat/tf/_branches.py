@@ -190,8 +190,8 @@ def choose(is_true: Tensor, one: Any, two: Any) -> Tensor:
     if a.dtype != b.dtype or a.shape.rank != b.shape.rank:
         arrays.python_only(
             "a choice between two results",
-            f"they must have one dtype and rank; got {a.dtype} of {a.shape} and "
-            f"{b.dtype} of {b.shape}",
+            f"they must have one dtype and rank; got {a.dtype} of {a.shape} "
+            f"and {b.dtype} of {b.shape}",
         )
     if a.shape.is_fully_defined() and a.shape == b.shape:
         return native("where", is_true, a, b)
