@@ -11,6 +11,7 @@ from penstock._errors import (
     InvalidTypeError,
     OutOfRangeError,
     UnimplementedError,
+    UnsupportedFunctionError,
 )
 from penstock._iterator import Iterator, Start
 from penstock._location import refused
@@ -44,6 +45,13 @@ class Actions(Pipeline):
     """The part of `Dataset` that gives things that are no datasets."""
 
     def __iter__(self) -> Iterator:
+        if self._recording is not None:
+            raise refused(
+                UnsupportedFunctionError,
+                "a dataset inside a function has elements only when the "
+                "pipeline runs; it cannot be iterated over or reduced here. "
+                "Return it to flat_map, or use batch",
+            )
         return Iterator(self._self(), Start(self._epoch))
 
     def as_numpy_iterator(self) -> Iterator:

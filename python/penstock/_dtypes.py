@@ -266,6 +266,7 @@ def _to_dtype(value: Any, dtype: DType) -> npt.NDArray[Any]:
             array.dtype, target, "same_kind"
         ):
             raise TypeError(f"expected {dtype.name}; got {array.dtype}")
+        _check_range(array, dtype)
         return _plain_order(array.astype(target, copy=False))
     plain = np.asarray(value)
     if plain.dtype.kind in "SUO":
@@ -278,9 +279,19 @@ def _to_dtype(value: Any, dtype: DType) -> npt.NDArray[Any]:
         is_int_to_unsigned = plain.dtype.kind == "i" and target.kind == "u"
         if not is_int_to_unsigned:
             raise TypeError(f"expected {dtype.name}; got {plain.dtype}")
-    if target.kind in "iu" and plain.dtype.kind in "iu" and plain.size:
-        limits = np.iinfo(target)
-        low, high = int(plain.min()), int(plain.max())
-        if low < limits.min or high > limits.max:
-            raise TypeError(f"expected {dtype.name}; got {value!r}")
+    _check_range(plain, dtype)
     return _plain_order(plain.astype(target))
+
+
+def _check_range(array: npt.NDArray[Any], dtype: DType) -> None:
+    """TypeError if integers do not fit into an integer type."""
+    kinds = dtype.dtype.kind + array.dtype.kind
+    if not array.size or not set(kinds) <= {"i", "u"}:
+        return
+    if np.can_cast(array.dtype, dtype.dtype, "safe"):
+        return
+    limits = np.iinfo(dtype.dtype)
+    low, high = int(array.min()), int(array.max())
+    if low < limits.min or high > limits.max:
+        found = high if high > limits.max else low
+        raise TypeError(f"expected {dtype.name}; got {found}")

@@ -26,9 +26,11 @@ __all__ = [
     "boolean_mask",
     "cast",
     "ceil",
+    "check_numerics",
     "clip",
     "concat",
     "cos",
+    "ensure_shape",
     "equal",
     "exp",
     "expand_dims",
@@ -78,6 +80,7 @@ __all__ = [
     "reshape",
     "right_shift",
     "round",
+    "scatter",
     "shape",
     "sign",
     "sin",
@@ -314,6 +317,20 @@ def ceil(x: Any) -> Any:
     return _record.call("ceil", (x,))
 
 
+def check_numerics(x: Any, message: str) -> Any:
+    """x itself; an element with an infinite item, or one that is no number, is an error.
+
+    Example:
+        >>> ps.check_numerics(np.array([1.0, 2.0]), "loss")
+        array([1., 2.])
+
+    Args:
+        x: Floats.
+        message: What the error begins with.
+    """
+    return _record.call("check_numerics", (x,), {"message": message})
+
+
 def clip(x: Any, min: Any, max: Any) -> Any:
     """x, but not below min, and then not above max.
 
@@ -354,6 +371,20 @@ def cos(x: Any) -> Any:
         x: The values.
     """
     return _record.call("cos", (x,))
+
+
+def ensure_shape(x: Any, shape: int | Sequence[int]) -> Any:
+    """x itself, whose shape is known from here on; an element of another shape is an error.
+
+    Example:
+        >>> ps.ensure_shape(np.array([[1, 2]]), (-1, 2))
+        array([[1, 2]])
+
+    Args:
+        x: Any value.
+        shape: The sizes; -1 where any will do.
+    """
+    return _record.call("ensure_shape", (x,), {"shape": shape})
 
 
 def equal(x: Any, y: Any) -> Any:
@@ -1130,6 +1161,22 @@ def round(x: Any) -> Any:
         x: The values.
     """
     return _record.call("round", (x,))
+
+
+def scatter(indices: Any, values: Any, size: Any, filler: Any) -> Any:
+    """A vector with values at their places; of two for one place, the last.
+
+    Example:
+        >>> ps.scatter(np.array([2, 0]), np.array([7, 8]), 4, np.int64(0))
+        array([8, 0, 7, 0])
+
+    Args:
+        indices: A vector of integers from 0 on, below the size.
+        values: As many values.
+        size: Of the result.
+        filler: What the other places hold, of the same dtype.
+    """
+    return _record.call("scatter", (indices, values, size, filler))
 
 
 def shape(x: Any) -> Any:

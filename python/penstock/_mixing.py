@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -176,13 +177,10 @@ class Mixing(Pipeline):
         target = _distribution("target_dist", target_dist)
         is_tuple = _spec.is_plain_tuple(self.element_spec)
 
-        given = _python.plain(class_func)
-
-        def with_class(*element: Any, **rng: Any) -> Any:
-            kind = given(*element, **rng)
-            return kind, element if is_tuple else element[0]
-
         assert isinstance(self, Dataset)
+        # A partial, so that the user's function is judged as such.
+        given = _python.plain(class_func)
+        with_class = functools.partial(_with_class, given, is_tuple)
         pairs = self.map(_python.like(class_func, with_class))
         if initial_dist is not None:
             initial = _distribution("initial_dist", initial_dist)
@@ -212,6 +210,13 @@ class Mixing(Pipeline):
         marked = pairs.scan(np.full(classes, _SMOOTHING), learn)
         kept = marked.filter(lambda _, is_kept: is_kept)
         return kept.map(lambda pair, _: pair)
+
+
+def _with_class(
+    class_func: Any, is_tuple: bool, *element: Any, **rng: Any
+) -> Any:
+    kind = class_func(*element, **rng)
+    return kind, element if is_tuple else element[0]
 
 
 def _datasets(what: str, given: Any) -> list[Any]:

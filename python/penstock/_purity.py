@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock._adapted import Adapted
 from penstock._bytecode import Load, RefusalError, loads
 from penstock._errors import UnsupportedFunctionError
 from penstock._location import refused, shown_line
@@ -216,6 +217,8 @@ def unwrap(function: Any) -> Any:
     while True:
         if isinstance(function, functools.partial):
             function = function.func
+        elif isinstance(function, Adapted):
+            function = function.function
         elif isinstance(function, types.MethodType):
             function = function.__func__
         elif not hasattr(function, "__code__") and not isinstance(
@@ -277,6 +280,9 @@ class _Checker:
             and value.nbytes <= _MAX_ARRAY_BYTES
         ):
             self.containers.append((name, value, _copy(value)))
+        if isinstance(value, Adapted):
+            self._value(name, value.function)
+            return
         if _is_constant(value) or _is_ours(value):
             return
         if isinstance(value, (tuple, list, set, frozenset)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock import _captures, _engine, _recording, _spec
+from penstock._adapted import users_own
 from penstock._dtypes import string
 from penstock._errors import (
     InvalidTypeError,
@@ -338,11 +339,11 @@ def _recorded(packed: Packed, output: Any, reason: str) -> Recorded:
     capture = FunctionCapture(data)
     message = {
         "name": packed.name,
-        "made_at": location_of(function),
+        "made_at": location_of(users_own(function)),
         "output": _spec.to_json(output),
         "python": {
             "capture": capture.id,
-            "identity": _captures.identity_of(function),
+            "identity": _captures.identity_of(users_own(function)),
             "reason": reason.split("\n")[0],
             "is_random": packed.has_rng,
         },

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock import _engine, _purity, _recording, _spec
+from penstock._adapted import users_own
 from penstock._errors import (
     InvalidTypeError,
     PenstockError,
@@ -59,7 +60,7 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
             InvalidTypeError, f"expected a function; got {function!r}"
         )
     try:
-        containers = _purity.check(function)
+        containers = _purity.check(users_own(function))
     except _purity.TooDeepError:
         refusal = refused(
             UnsupportedFunctionError,
@@ -86,7 +87,7 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
         finally:
             changed = _purity.put_back(containers)
         if changed is not None:
-            _purity.refuse_changes(function, changed)
+            _purity.refuse_changes(users_own(function), changed)
         return _finish(recording, function, result)
 
 
@@ -206,6 +207,7 @@ def _check_result(function: Callable[..., Any], result: Any) -> None:
 
 
 def name_of(function: Any) -> str:
+    function = users_own(function)
     if isinstance(function, functools.partial):
         return name_of(function.func)
     found = getattr(function, "__qualname__", None)

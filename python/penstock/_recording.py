@@ -46,10 +46,19 @@ class Recording:
         self._arguments = list(arguments)
         self._specs: dict[int, TensorSpec] = {}
         self._lifted: dict[tuple[int, int], int] = {}
+        # While a function is called several times: says which steps are new.
+        self.replay: Any = None
         for i, spec in enumerate(arguments):
             self._specs[self._add({"argument": i})] = spec
 
     def _add(self, kind: Json) -> int:
+        if self.replay is not None:
+            step: int = self.replay.add(kind)
+            return step
+        return self.append(kind)
+
+    def append(self, kind: Json) -> int:
+        """The number of a new step."""
         self.steps.append({**kind, "made_at": user_location()})
         return len(self.steps) - 1
 
@@ -100,7 +109,7 @@ class Recording:
                 )
             outer = self.parent.lift(recording, step)
             number = self.parent.bind(outer)
-            here = self._add({"bound": number})
+            here = self.append({"bound": number})
             self._specs[here] = self.parent.spec(outer)
             self._lifted[key] = here
         return self._lifted[key]

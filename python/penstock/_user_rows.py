@@ -101,7 +101,7 @@ def describe(error: BaseException) -> str:
 
 
 def _is_ours(file: str) -> bool:
-    return os.path.dirname(file) == os.path.dirname(__file__)
+    return file.startswith(os.path.dirname(__file__) + os.sep)
 
 
 def summary(error: BaseException) -> str:

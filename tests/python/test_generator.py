@@ -267,3 +267,17 @@ def test_a_state_fits_whatever_other_generators_there_are():
     assert list(again) == list(range(3, 10))
     with pytest.raises(ps.InvalidArgumentError, match="of this pipeline"):
         iter(make(11)).load_state_dict(state)
+
+
+def test_integers_that_do_not_fit_are_errors():
+    large = 5_000_000_000
+    given = [np.int64(7), np.int64(large), np.array(-large), np.uint64(3)]
+    ds = ps.Dataset.from_generator(
+        lambda: iter(given), output_signature=ps.TensorSpec((), np.int32)
+    )
+    it = iter(ds)
+    assert int(next(it)) == 7
+    for found in (large, -large):
+        with pytest.raises(ps.InvalidArgumentError, match=f"got {found}"):
+            next(it)
+    assert int(next(it)) == 3

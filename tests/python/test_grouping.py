@@ -305,3 +305,13 @@ def test_groups_are_within_the_memory_budget():
     for ds in (grouped, rows.window(900)):
         with pytest.raises(ps.ResourceExhaustedError, match="budget"):
             next(iter(ds.with_options(options)))
+
+
+def test_a_window_in_a_function_has_no_elements_yet():
+    """It runs as Python instead, where it has."""
+    ds = ps.Dataset.range(4).window(2)
+    sums = ds.map(lambda w: w.reduce(np.int64(0), lambda a, b: a + b))
+    assert "runs as Python" in sums.describe()
+    assert [int(x) for x in sums] == [1, 5]
+    with pytest.raises(ps.UnsupportedFunctionError, match="flat_map"):
+        ds.map(ps.native(lambda w: next(iter(w))))

@@ -1,6 +1,7 @@
 """Sampling, choosing, unique, resampling: as tf.data's tests have them."""
 
 import collections
+import random
 
 import numpy as np
 import pytest
@@ -156,3 +157,14 @@ def test_rejection_resample_refuses():
         ds.rejection_resample(lambda x: x, [1, 2])
     with pytest.raises(ps.InvalidArgumentError, match="initial_dist"):
         ds.rejection_resample(lambda x: x, [0.5, 0.5], [1.0])
+
+
+def test_rejection_resample_calls_what_may_differ_for_each_element():
+    """A function that draws is not recorded, but runs as Python."""
+    ds = ps.Dataset.range(200).rejection_resample(
+        lambda x: np.int64(random.randint(0, 1)),
+        [0.5, 0.5],
+        initial_dist=[0.5, 0.5],
+    )
+    assert "runs as Python" in ds.describe()
+    assert {int(kind) for kind, _ in ds} == {0, 1}

@@ -9,25 +9,21 @@ namespace {
 
 std::vector<Function> MakeAll() {
   std::vector<Function> all;
-  for (auto group : {ArithmeticFunctions,    MathFunctions,
-                     CompareFunctions,       BitFunctions,
-                     SelectFunctions,        ShapeFunctions,
-                     JoinFunctions,          IndexFunctions,
-                     GatherFunctions,        MakeFunctions,
-                     ReduceFunctions,        RandomFunctions,
-                     ExampleFunctions,       SequenceExampleFunctions,
-                     CsvFunctions,           JsonFunctions,
-                     RawFunctions,           TensorProtoFunctions,
-                     TarFunctions,           LookupFunctions,
-                     StringCaseFunctions,    StringFormatFunctions,
-                     StringHashFunctions,    StringJoinFunctions,
-                     StringMeasureFunctions, StringNumberFunctions,
-                     StringRegexFunctions,   StringSplitFunctions,
-                     BpeFunctions,           SentencePieceFunctions,
-                     WordPieceFunctions,     ImageColorFunctions,
-                     ImageDecodeFunctions,   ImageEncodeFunctions,
-                     ImageGeometryFunctions, ImageRandomFunctions,
-                     ImageRangeFunctions,    ImageSizeFunctions}) {
+  for (
+      auto group :
+      {ArithmeticFunctions,    MathFunctions,          CompareFunctions,
+       BitFunctions,           SelectFunctions,        ShapeFunctions,
+       JoinFunctions,          IndexFunctions,         GatherFunctions,
+       CheckFunctions,         MakeFunctions,          ReduceFunctions,
+       RandomFunctions,        ExampleFunctions,       SequenceExampleFunctions,
+       CsvFunctions,           JsonFunctions,          RawFunctions,
+       TensorProtoFunctions,   TarFunctions,           LookupFunctions,
+       StringCaseFunctions,    StringFormatFunctions,  StringHashFunctions,
+       StringJoinFunctions,    StringMeasureFunctions, StringNumberFunctions,
+       StringRegexFunctions,   StringSplitFunctions,   BpeFunctions,
+       SentencePieceFunctions, WordPieceFunctions,     ImageColorFunctions,
+       ImageDecodeFunctions,   ImageEncodeFunctions,   ImageGeometryFunctions,
+       ImageRandomFunctions,   ImageRangeFunctions,    ImageSizeFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

@@ -162,6 +162,87 @@ absl::StatusOr<Column> EvalMask(absl::Span<const Arg> args, const Attrs&,
       });
 }
 
+absl::StatusOr<TensorSpec> InferScatter(absl::Span<const ArgSpec> args,
+                                        const Attrs&) {
+  const ArgSpec& size = args[2];
+  TensorSpec result = args[1].spec;
+  if (!IsInteger(args[0].spec.dtype) || args[3].spec.dtype != result.dtype) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("scatter's indices must be integers, and its filler of "
+                     "the dtype of its values; got ",
+                     args[0].spec.ToString(), ", ", args[3].spec.ToString(),
+                     " and ", result.ToString()));
+  }
+  for (const int i : {0, 1}) {
+    const PartialShape& shape = args[i].spec.shape;
+    if (shape.has_rank() && shape.rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("scatter's indices and values must be vectors; got ",
+                       args[i].spec.ToString()));
+    }
+  }
+  PENSTOCK_RETURN_IF_ERROR(CheckInts("scatter's size", size, 0));
+  PartialShape::Dims dims{std::nullopt};
+  if (const std::optional<Ints> known = ConstantInts(size)) {
+    if (known->size() == 1 && known->front() >= 0) dims[0] = known->front();
+  }
+  result.shape = PartialShape(std::move(dims));
+  return result;
+}
+
+absl::StatusOr<Column> EvalScatter(absl::Span<const Arg> args, const Attrs&,
+                                   const TensorSpec& result,
+                                   EvalContext& context) {
+  const Column indices = Cast(*args[0].column, DType::kInt64);
+  const Column& values = *args[1].column;
+  const Column& filler = *args[3].column;
+  const size_t item_size = ItemSize(result.dtype);
+  if (indices.rank() != 1 || values.rank() != 1 || filler.rank() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "scatter needs vectors and a scalar to fill with; got "
+        "ranks ",
+        indices.rank(), ", ", values.rank(), " and ", filler.rank()));
+  }
+  const Arg strings[] = {args[1], args[3]};
+  return MakeRows(
+      result.dtype, 1, ResultRows(args, context), /*has_one_shape=*/false,
+      StringPins(strings), context,
+      [&](int64_t row, int64_t* dims) {
+        const int64_t of = RowIndex(args[0], row);
+        const int64_t* index = indices.Row<int64_t>(of);
+        const int64_t count = indices.RowItems(of);
+        const int64_t size = ReadInt(*args[2].column, RowIndex(args[2], row));
+        const int64_t given = values.RowItems(RowIndex(args[1], row));
+        if (count != given || size < 0) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "scatter needs as many values as indices and a size of 0 or "
+              "more; got ",
+              given, ", ", count, " and ", size));
+        }
+        for (int64_t i = 0; i < count; ++i) {
+          if (index[i] < 0 || index[i] >= size) {
+            return absl::InvalidArgumentError(absl::StrCat(
+                "index ", index[i], " is out of bounds for size ", size));
+          }
+        }
+        dims[0] = size;
+        return absl::OkStatus();
+      },
+      [&](int64_t row, absl::Span<const int64_t> shape, std::byte* out) {
+        const std::byte* fill = filler.RowData(RowIndex(args[3], row));
+        for (int64_t i = 0; i < shape[0]; ++i) {
+          std::memcpy(out + i * item_size, fill, item_size);
+        }
+        const int64_t of = RowIndex(args[0], row);
+        const int64_t* index = indices.Row<int64_t>(of);
+        const int64_t count = indices.RowItems(of);
+        const std::byte* from = values.RowData(RowIndex(args[1], row));
+        for (int64_t i = 0; i < count; ++i, from += item_size) {
+          std::memcpy(out + index[i] * item_size, from, item_size);
+        }
+      });
+}
+
 absl::StatusOr<TensorSpec> InferOneHot(absl::Span<const ArgSpec> args,
                                        const Attrs& attrs) {
   TensorSpec result;
@@ -253,6 +334,19 @@ std::vector<Function> GatherFunctions() {
                   "np.array([False, True]))\narray([2])",
        .infer = InferMask,
        .eval = EvalMask},
+      {.name = "scatter",
+       .params = {{"indices", ParamKind::kTensor, "",
+                   "A vector of integers from 0 on, below the size."},
+                  {"values", ParamKind::kTensor, "", "As many values."},
+                  {"size", ParamKind::kTensor, "", "Of the result."},
+                  {"filler", ParamKind::kTensor, "",
+                   "What the other places hold, of the same dtype."}},
+       .doc = "A vector with values at their places; of two for one place, the "
+              "last.",
+       .example = ">>> ps.scatter(np.array([2, 0]), np.array([7, 8]), 4, "
+                  "np.int64(0))\narray([8, 0, 7, 0])",
+       .infer = InferScatter,
+       .eval = EvalScatter},
       {.name = "one_hot",
        .params = {{"indices", ParamKind::kTensor, "", "Integers."},
                   {"depth", ParamKind::kInt, "", "Size of the new axis."},

@@ -19,7 +19,8 @@ std::vector<Function> ReduceFunctions();
 std::vector<Function> ShapeFunctions();   // shape, reshape, transpose, …
 std::vector<Function> JoinFunctions();    // stack, concat
 std::vector<Function> IndexFunctions();   // getitem
-std::vector<Function> GatherFunctions();  // take, boolean_mask, one_hot
+std::vector<Function> GatherFunctions();  // take, scatter, one_hot, …
+std::vector<Function> CheckFunctions();   // ensure_shape, check_numerics
 std::vector<Function> MakeFunctions();    // fill, zeros, arange, …
 // random_uniform, … A value depends on (random key, step, seed, lineage of the
 // row, index of the item) alone, and on this version's formulas for ever.

@@ -1,0 +1,281 @@
+"""TensorFlow's names for input pipelines, without TensorFlow.
+
+An input pipeline written for TensorFlow runs by changing its import:
+
+    import penstock.compat.tf as tf
+
+`docs/compatibility.md` lists what is offered, and what differs.
+
+Example:
+    >>> import penstock.compat.tf as tf
+    >>> ds = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0])
+    >>> ds = ds.map(lambda x: tf.square(x)).batch(2)
+    >>> for batch in ds:
+    ...     print(batch.numpy())
+    [1. 4.]
+    [9.]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.compat.tf import (
+    audio,
+    bitwise,
+    data,
+    debugging,
+    dtypes,
+    errors,
+    image,
+    io,
+    lookup,
+    math,
+    nest,
+    ragged,
+    random,
+    signal,
+    sparse,
+    strings,
+    train,
+)
+from penstock.compat.tf._arrays import (
+    boolean_mask,
+    broadcast_to,
+    cast,
+    clip_by_value,
+    concat,
+    constant,
+    convert_to_tensor,
+    ensure_shape,
+    expand_dims,
+    eye,
+    fill,
+    gather,
+    identity,
+    is_tensor,
+    linspace,
+    one_hot,
+    ones,
+    ones_like,
+    range,
+    rank,
+    reshape,
+    reverse,
+    saturate_cast,
+    sequence_mask,
+    shape,
+    size,
+    split,
+    squeeze,
+    stack,
+    transpose,
+    unstack,
+    where,
+    zeros,
+    zeros_like,
+)
+from penstock.compat.tf._arrays import slice_ as slice
+from penstock.compat.tf._boundary import RaggedTensorSpec, SparseTensorSpec
+from penstock.compat.tf._composites import RaggedTensor, SparseTensor
+from penstock.compat.tf._control import (
+    case,
+    cond,
+    control_dependencies,
+    device,
+    executing_eagerly,
+    foldl,
+    function,
+    group,
+    map_fn,
+    name_scope,
+    no_op,
+    numpy_function,
+    py_function,
+    stop_gradient,
+    while_loop,
+)
+from penstock.compat.tf._control import print_ as print
+from penstock.compat.tf._filling import meshgrid, pad, repeat, roll, tile
+from penstock.compat.tf._places import (
+    gather_nd,
+    norm,
+    scatter_nd,
+    tensor_scatter_nd_update,
+)
+from penstock.compat.tf._reductions import (
+    FUNCTIONS as _FUNCTIONS,
+)
+from penstock.compat.tf._reductions import (
+    add_n,
+    argmax,
+    argmin,
+    cumsum,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+    round,
+    sigmoid,
+)
+from penstock.compat.tf._tensor import Tensor
+from penstock.compat.tf._types import (
+    ALL as _DTYPES,
+)
+from penstock.compat.tf._types import (
+    DType,
+    TensorShape,
+    TensorSpec,
+    as_dtype,
+)
+from penstock.compat.tf._values import (
+    argsort,
+    matmul,
+    searchsorted,
+    sort,
+    tensordot,
+    unique,
+)
+from penstock.compat.tf.debugging import Assert
+
+newaxis = None
+
+# `tf.math`'s functions that TensorFlow has in `tf` as well.
+_IN_TF = (
+    "abs", "add", "cos", "divide", "equal", "exp", "floor", "greater",
+    "greater_equal", "less", "less_equal", "logical_and", "logical_not",
+    "logical_or", "maximum", "minimum", "multiply", "negative", "not_equal",
+    "pow", "sign", "sin", "sqrt", "square", "subtract", "tan", "tanh",
+    "truediv",
+)  # fmt: skip
+_DTYPE_WORDS = {"half": "float16", "double": "float64"}
+
+__all__ = [
+    "Assert",
+    "DType",
+    "RaggedTensor",
+    "RaggedTensorSpec",
+    "SparseTensor",
+    "SparseTensorSpec",
+    "Tensor",
+    "TensorShape",
+    "TensorSpec",
+    "add_n",
+    "argmax",
+    "argmin",
+    "argsort",
+    "as_dtype",
+    "audio",
+    "bitwise",
+    "boolean_mask",
+    "broadcast_to",
+    "case",
+    "cast",
+    "clip_by_value",
+    "concat",
+    "cond",
+    "constant",
+    "control_dependencies",
+    "convert_to_tensor",
+    "cumsum",
+    "data",
+    "debugging",
+    "device",
+    "dtypes",
+    "ensure_shape",
+    "errors",
+    "executing_eagerly",
+    "expand_dims",
+    "eye",
+    "fill",
+    "foldl",
+    "function",
+    "gather",
+    "gather_nd",
+    "group",
+    "identity",
+    "image",
+    "io",
+    "is_tensor",
+    "linspace",
+    "lookup",
+    "map_fn",
+    "math",
+    "matmul",
+    "meshgrid",
+    "name_scope",
+    "nest",
+    "no_op",
+    "norm",
+    "newaxis",
+    "numpy_function",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "pad",
+    "print",
+    "py_function",
+    "ragged",
+    "random",
+    "range",
+    "rank",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "repeat",
+    "reshape",
+    "reverse",
+    "roll",
+    "round",
+    "saturate_cast",
+    "scatter_nd",
+    "searchsorted",
+    "sequence_mask",
+    "shape",
+    "sigmoid",
+    "signal",
+    "size",
+    "slice",
+    "sort",
+    "sparse",
+    "split",
+    "squeeze",
+    "stack",
+    "stop_gradient",
+    "strings",
+    "tensor_scatter_nd_update",
+    "tensordot",
+    "tile",
+    "train",
+    "transpose",
+    "unique",
+    "unstack",
+    "where",
+    "while_loop",
+    "zeros",
+    "zeros_like",
+    *_IN_TF,
+    *_DTYPES,
+    *_DTYPE_WORDS,
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _IN_TF:
+        return _FUNCTIONS[name]
+    if name in _DTYPES:
+        return _DTYPES[name]
+    if name in _DTYPE_WORDS:
+        return _DTYPES[_DTYPE_WORDS[name]]
+    from penstock.compat.tf._missing import missing
+
+    raise missing("", name)

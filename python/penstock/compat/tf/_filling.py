@@ -1,0 +1,152 @@
+"""`tf.*`: tensors made larger: tiles, repetitions, padding."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from penstock import _dtypes
+from penstock._symbol import Symbol
+from penstock.compat.tf._arithmetic import native
+from penstock.compat.tf._arrays import (
+    _has_symbols,
+    _items,
+    broadcast_to,
+    cast,
+    fill,
+    gather,
+    python_only,
+    range,
+    reshape,
+    shape,
+    stack,
+    where,
+)
+from penstock.compat.tf._tensor import Tensor, convert
+
+
+def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
+    x = convert(input)
+    if not _has_symbols(x, multiples):
+        return Tensor(np.tile(x._value, np.asarray(multiples)))
+    for axis, times in enumerate(_items(multiples, x.ndim)):
+        if not isinstance(times, Tensor):
+            if times > 0:
+                x = native("concat", [x] * times, axis) if times > 1 else x
+                continue
+            times = convert(times)
+        width = cast(shape(x)[axis], "int64")
+        places = range(width * cast(times, "int64")) % width
+        x = gather(x, places, axis=axis)
+    return x
+
+
+def repeat(
+    input: Any, repeats: Any, axis: int | None = None, name: Any = None
+) -> Tensor:
+    x = convert(input)
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    times = convert(repeats)
+    if not _has_symbols(x, times):
+        return Tensor(np.repeat(x._value, times._value, axis))
+    if times.shape.rank not in (0, None):
+        python_only("repeat by several numbers")
+    width = cast(shape(x)[axis], "int64")
+    each = cast(times, "int64")
+    return gather(x, range(width * each) // each, axis=axis)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT",
+    constant_values: Any = 0, name: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor with more around it.
+
+    Example:
+        >>> tf.pad([1, 2], [[0, 2]]).numpy()
+        array([1, 2, 0, 0], dtype=int32)
+    """
+    x = convert(tensor)
+    if not _has_symbols(x, paddings):
+        widths = np.asarray(convert(paddings)._value)
+        how = mode.lower()
+        if how == "constant":
+            filler = _filler(x, constant_values)._value
+            return Tensor(
+                np.pad(x._value, widths, "constant", constant_values=filler)
+            )
+        return Tensor(np.pad(x._value, widths, how))  # type: ignore[call-overload]
+    if mode.upper() != "CONSTANT":
+        return _mirrored(x, paddings, int(mode.upper() == "REFLECT"))
+    for axis, pair in enumerate(_pairs(paddings, x.ndim)):
+        parts: list[Any] = [x]
+        for place, width in zip((0, 2), pair, strict=True):
+            if not isinstance(width, Tensor) and width == 0:
+                continue
+            dims = [
+                width if i == axis else (shape(x)[i] if size is None else size)
+                for i, size in enumerate(x.shape)
+            ]
+            parts.insert(place, fill(dims, _filler(x, constant_values)))
+        if len(parts) > 1:
+            known = x.shape.as_list()
+            x = native("concat", parts, axis)
+            known[axis] = x.shape[axis]
+            x.set_shape(known)
+    return x
+
+
+def _filler(x: Tensor, value: Any) -> Tensor:
+    if x.dtype == _dtypes.string and not isinstance(value, (str, bytes)):
+        return convert(value if isinstance(value, Tensor) else b"")
+    if x.dtype.is_bool and not isinstance(value, Tensor):
+        return convert(bool(value))
+    return convert(value, hint=x.dtype)
+
+
+def _pairs(paddings: Any, count: int) -> list[tuple[Any, Any]]:
+    if isinstance(paddings, Tensor) and isinstance(paddings._value, Symbol):
+        return [(paddings[i, 0], paddings[i, 1]) for i in builtins.range(count)]
+    if isinstance(paddings, Tensor):
+        paddings = paddings.numpy().tolist()
+    pairs = []
+    for pair in paddings:
+        low, high = _items(pair, 2)
+        pairs.append((low, high))
+    return pairs
+
+
+def _mirrored(x: Tensor, paddings: Any, gap: int) -> Tensor:
+    for axis, (low, high) in enumerate(_pairs(paddings, x.ndim)):
+        width = cast(shape(x)[axis], "int64")
+        low64, high64 = cast(low, "int64"), cast(high, "int64")
+        places = range(-low64, width + high64)
+        places = where(places < 0, -places - 1 + gap, places)
+        last = width - 1
+        over = 2 * last + 1 - places - gap
+        x = gather(x, where(places > last, over, places), axis=axis)
+    return x
+
+
+def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
+    x = convert(input)
+    width = cast(shape(x)[int(axis)], "int64")
+    places = (range(width) - cast(shift, "int64")) % width
+    return gather(x, places, axis=int(axis))
+
+
+def meshgrid(*args: Any, indexing: str = "xy") -> list[Tensor]:
+    vectors = [convert(a) for a in args]
+    order = list(builtins.range(len(vectors)))
+    if indexing == "xy" and len(order) > 1:
+        order[0], order[1] = 1, 0
+    dims = [shape(vectors[i])[0] for i in order]
+    made = []
+    for i, vector in enumerate(vectors):
+        sizes = [1] * len(vectors)
+        sizes[order.index(i)] = -1
+        made.append(broadcast_to(reshape(vector, sizes), stack(dims)))
+    return made

@@ -1,0 +1,102 @@
+"""`tf.signal`: frames and spectra. A function with one runs as Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock._symbol import Symbol
+from penstock.compat.tf import _arrays as arrays
+from penstock.compat.tf._tensor import Tensor, convert
+from penstock.compat.tf._types import as_dtype
+
+__all__ = ["frame", "hamming_window", "hann_window", "rfft", "stft"]
+
+
+def _values(name: str, given: Any) -> Any:
+    found = convert(given)
+    if isinstance(found._value, Symbol):
+        arrays.python_only(f"tf.signal.{name}")
+    return found._value
+
+
+def _window(
+    alpha: float, beta: float, length: int, periodic: bool, dtype: Any
+) -> Tensor:
+    count = int(length)
+    if count == 1:
+        return Tensor(np.ones(1, as_dtype(dtype).dtype))
+    whole = count if periodic and count % 2 == 0 else count - (not periodic)
+    turns = 2 * np.pi * np.arange(count) / whole
+    values = alpha - beta * np.cos(turns)
+    return Tensor(values.astype(as_dtype(dtype).dtype))
+
+
+def hann_window(
+    window_length: Any,
+    periodic: bool = True,
+    dtype: Any = "float32",
+    name: Any = None,
+) -> Tensor:
+    return _window(0.5, 0.5, window_length, periodic, dtype)
+
+
+def hamming_window(
+    window_length: Any,
+    periodic: bool = True,
+    dtype: Any = "float32",
+    name: Any = None,
+) -> Tensor:
+    return _window(0.54, 0.46, window_length, periodic, dtype)
+
+
+def frame(
+    signal: Any,
+    frame_length: int,
+    frame_step: int,
+    pad_end: bool = False,
+    pad_value: Any = 0,
+    axis: int = -1,
+    name: Any = None,
+) -> Tensor:
+    """Overlapping parts of the last dimension, along a new one."""
+    x = _values("frame", signal)
+    length, step = int(frame_length), int(frame_step)
+    if axis not in (-1, x.ndim - 1):
+        raise NotImplementedError("frame is offered for the last axis")
+    samples = x.shape[-1]
+    count = max(0, 1 + (samples - length) // step)
+    if pad_end:
+        count = -(-samples // step)
+        missing = max(0, (count - 1) * step + length - samples)
+        widths = [(0, 0)] * (x.ndim - 1) + [(0, missing)]
+        x = np.pad(x, widths, constant_values=pad_value)
+    places = np.arange(count)[:, None] * step + np.arange(length)
+    return Tensor(x[..., places])
+
+
+def rfft(input_tensor: Any, fft_length: Any = None, name: Any = None) -> Tensor:
+    x = _values("rfft", input_tensor)
+    size = None if fft_length is None else int(np.asarray(fft_length).item())
+    found = np.fft.rfft(x, size)
+    small = x.dtype == np.float32
+    return Tensor(found.astype(np.complex64 if small else np.complex128))
+
+
+def stft(
+    signals: Any,
+    frame_length: int,
+    frame_step: int,
+    fft_length: int | None = None,
+    window_fn: Any = hann_window,
+    pad_end: bool = False,
+    name: Any = None,
+) -> Tensor:
+    """The spectra of overlapping frames."""
+    frames = frame(signals, frame_length, frame_step, pad_end)
+    length = int(frame_length)
+    if window_fn is not None:
+        frames = frames * window_fn(length, dtype=frames.dtype)
+    size = fft_length or 1 << (length - 1).bit_length()
+    return rfft(frames, [size])
