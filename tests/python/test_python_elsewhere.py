@@ -499,3 +499,35 @@ def test_functions_inside_functions():
     )
     assert "map_1 runs as Python" in outside.describe()
     assert numbers(outside) == [0, 0, 2]
+
+
+def test_a_buffer_may_be_returned_again_and_again():
+    buffer = np.zeros(3, np.int64)
+
+    def fill(x):
+        buffer[:] = int(x)
+        return buffer
+
+    def give(x):
+        for i in range(2):
+            yield fill(10 * x + i)
+
+    def part(x):
+        return fill(x)[:2]
+
+    def of_state(s, x):
+        return s, fill(x)
+
+    spec = ps.TensorSpec((3,), ps.int64)
+    source = Dataset.from_generator(
+        lambda: map(fill, range(4)), output_signature=spec
+    )
+    whole = [[i] * 3 for i in range(4)]
+    assert [x.tolist() for x in source] == whole
+    ds = Dataset.range(4)
+    assert [x.tolist() for x in ds.map(fill)] == whole
+    assert [x.tolist() for x in ds.map(part)] == [[i] * 2 for i in range(4)]
+    scanned = ds.scan(np.int64(0), of_state)
+    assert [x.tolist() for x in scanned] == whole
+    rows = ds.take(2).flat_map(give)
+    assert [x.tolist() for x in rows] == [[i] * 3 for i in (0, 1, 10, 11)]
