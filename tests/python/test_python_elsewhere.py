@@ -531,3 +531,19 @@ def test_a_buffer_may_be_returned_again_and_again():
     assert [x.tolist() for x in scanned] == whole
     rows = ds.take(2).flat_map(give)
     assert [x.tolist() for x in rows] == [[i] * 3 for i in (0, 1, 10, 11)]
+
+
+def test_fingerprints_tell_functions_inside_apart():
+    def resampled(kind):
+        return Dataset.range(20).rejection_resample(
+            kind, [0.5, 0.5], initial_dist=[0.5, 0.5], seed=1
+        )
+
+    def odd(x):
+        return 1 if x % 2 else 0
+
+    def large(x):
+        return 1 if x > 9 else 0
+
+    assert resampled(odd).fingerprint() == resampled(odd).fingerprint()
+    assert resampled(odd).fingerprint() != resampled(large).fingerprint()
