@@ -169,7 +169,8 @@ class GeneratorCapture:
 def identity_of(function: Callable[..., Any]) -> str:
     """A name that a function has in every run of a program.
 
-    With a digest of its code and of the plain values that it captures.
+    With a digest of its code, of the plain values that it captures, and of the
+    same of the functions that it captures.
     """
     import hashlib
 
@@ -178,11 +179,13 @@ def identity_of(function: Callable[..., Any]) -> str:
     return f"{name}-{digest}"
 
 
-def _essence(function: Callable[..., Any]) -> bytes:
+def _essence(
+    function: Callable[..., Any], seen: frozenset[int] = frozenset()
+) -> bytes:
     import inspect
 
     code = getattr(function, "__code__", None)
-    if code is None:
+    if code is None or id(function) in seen:
         return b""
     captured = inspect.getclosurevars(function).nonlocals.values()
     defaults = getattr(function, "__defaults__", None) or ()
@@ -191,7 +194,12 @@ def _essence(function: Callable[..., Any]) -> bytes:
         for value in (*code.co_consts, *captured, *defaults)
         if isinstance(value, (bool, int, float, str, bytes))
     ]
-    return bytes(code.co_code) + repr(plain).encode()
+    inner = [
+        _essence(value, seen | {id(function)})
+        for value in captured
+        if inspect.isfunction(value)
+    ]
+    return bytes(code.co_code) + repr(plain).encode() + b"".join(inner)
 
 
 def _generator_from_bytes(data: bytes, id: str, name: str) -> GeneratorCapture:

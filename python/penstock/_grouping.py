@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import _dtypes, _python, _spec
 from penstock._batching import padded_shapes as shapes_field
 from penstock._batching import padding as padding_field
-from penstock._errors import InvalidTypeError, UnsupportedFunctionError
+from penstock._errors import InvalidTypeError
 from penstock._location import refused
 from penstock._pipeline import Pipeline, append, index, value
 from penstock._record import Recorded, record
@@ -83,7 +83,8 @@ class Grouping(Pipeline):
         Args:
             key_func: The group of an element, an integer.
             reduce_func: Makes a dataset of a key and the dataset of a group's
-                elements.
+                elements. If it cannot be recorded it runs as Python, as in
+                `flat_map`, with an engine of that process's own.
             window_size: Elements that a group has.
             window_size_func: The same by key, in place of `window_size`.
             name: Not used.
@@ -98,7 +99,13 @@ class Grouping(Pipeline):
         key = _spec.TensorSpec((), _dtypes.int64)
         group = _spec.DatasetSpec(self.element_spec)
         keys = _python.use(key_func, self, key)
-        reduce = _reduce(reduce_func, [key, group])
+        reduce = _python.record_datasets(reduce_func, [key, group])
+        cause = None
+        if not isinstance(reduce, Recorded):
+            # Groups go on as they are, to a map that calls the function.
+            cause = reduce
+            text = _spec.TensorSpec((), _dtypes.string)
+            reduce = record(_key_and_rows, [key, text])
         body = {"key": keys.message, "reduce": reduce.message}
         captures = [*keys.captures]
         if window_size_func is None:
@@ -107,8 +114,16 @@ class Grouping(Pipeline):
             sizes = _python.use_key(window_size_func, key, key)
             body["window_size_function"] = sizes.message
             captures += sizes.captures
-        return append(
+        groups = append(
             "group_by_window", body, [self], function=reduce, captures=captures
+        )
+        if cause is None:
+            return groups
+        rows, itself = _python.rows_of(
+            reduce_func, groups, (key, group), cause, {}
+        )
+        return append(
+            "flat_map", {"function": itself.message}, [rows], function=itself
         )
 
     def bucket_by_sequence_length(
@@ -281,25 +296,8 @@ class Grouping(Pipeline):
         return append("pack", body, [self])
 
 
-def _reduce(function: Any, elements: list[Any]) -> Recorded:
-    """The reduce_func of group_by_window, which makes a dataset of a group."""
-    if isinstance(function, _python.NativeFunction):
-        function = function.function
-    advice = (
-        "\n  reduce_func gets the dataset of a group and must be recordable; "
-        "what has to run as Python can do so in map() or flat_map() after "
-        "group_by_window, of what reduce_func gives (group.batch(n), say)."
-    )
-    if isinstance(function, _python.PythonFunction):
-        raise refused(
-            UnsupportedFunctionError,
-            f"reduce_func cannot run as Python.{advice}",
-        )
-    try:
-        return record(function, elements)
-    except UnsupportedFunctionError as error:
-        if error.is_final:
-            raise
-        raise refused(
-            UnsupportedFunctionError, f"{error}{advice}"
-        ) from error.__cause__
+def _key_and_rows(key: Any, rows: Any) -> Any:
+    """A group as an element: its key, and its rows as they are encoded."""
+    from penstock._dataset import Dataset
+
+    return Dataset.from_tensors((key, rows))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _chunk, _dtypes, _errors, _spec
-from penstock._user_rows import Rows, convert, describe
+from penstock._user_rows import Convert, Rows, convert, converter, describe
 
 _ALIGNMENT = 64
 _HEAD = struct.Struct("<QQ")
@@ -169,6 +169,7 @@ class ValueFunction(Function):
         super().__init__(packed)
         outputs = packed.outputs
         self._specs = _spec.flatten(outputs)
+        self._convert = converter(outputs)
         # One number a row: gathered without looking at each.
         self._dtype = None
         if (
@@ -187,6 +188,8 @@ class ValueFunction(Function):
         progress: Any,
         max_bytes: int,
     ) -> _chunk.Encoded:
+        if self._dtype is None:
+            return self._run_any(columns, rows, seeds, known, progress)
         function = self._function
         is_unpacked = self._is_unpacked
         results: list[Any] = []
@@ -209,10 +212,36 @@ class ValueFunction(Function):
                 # All of them: sys.exit() in a function is no end of ours.
                 results.append(None)
                 errors[row] = error
-        return self._encode(results, errors)
+        return self._encode_numbers(results, errors)
 
-    def _encode(self, results: list[Any], errors: Errors) -> _chunk.Encoded:
-        if self._dtype is not None and not errors:
+    def _run_any(
+        self,
+        columns: list[list[Any]],
+        rows: int,
+        seeds: list[Any] | None,
+        known: set[int],
+        progress: Any,
+    ) -> _chunk.Encoded:
+        out = Rows()
+        for row, element in enumerate(self._assemble(columns, rows)):
+            if row in known:
+                _add_error(out, None)
+                continue
+            progress[1] = row
+            seed = None if seeds is None else seeds[row]
+            try:
+                result = self._call(seed, *self._arguments(element))
+            except BaseException as error:
+                _add_error(out, error)
+                continue
+            # At once: the next call may change what this one returned.
+            _add(out, self._convert, result)
+        return out.chunk(self._specs)
+
+    def _encode_numbers(
+        self, results: list[Any], errors: Errors
+    ) -> _chunk.Encoded:
+        if not errors:
             try:
                 array = np.array(results)
             except ValueError:
@@ -225,7 +254,7 @@ class ValueFunction(Function):
             if row in errors:
                 _add_error(rows, errors[row])
             else:
-                _add(rows, self.packed.outputs, result)
+                _add(rows, self._convert, result)
         return rows.chunk(self._specs)
 
 
@@ -235,6 +264,7 @@ class RowsFunction(Function):
     def __init__(self, packed: Packed) -> None:
         super().__init__(packed)
         self._specs = _spec.flatten(packed.outputs)
+        self._convert = converter(packed.outputs)
 
     def _run(
         self,
@@ -287,7 +317,7 @@ class RowsFunction(Function):
                 if isinstance(given, OfDataset):
                     continue
                 return rows
-            _add(rows, self.packed.outputs, result, before)
+            _add(rows, self._convert, result, before)
             if max_bytes and rows.size + _ROW_BYTES * rows.count > max_bytes:
                 return None
 
@@ -308,6 +338,8 @@ class FoldFunction(Function):
         self._make_state = _spec.assembler(self._state)
         self._output = packed.outputs[1] if self._is_scan else None
         self._specs = _spec.flatten(self._output)
+        self._convert_state = converter(self._state)
+        self._convert_output = converter(self._output)
 
     def _run(
         self,
@@ -365,9 +397,9 @@ class FoldFunction(Function):
     ) -> tuple[list[_chunk.Array], list[_chunk.Array]]:
         """The arrays of the new state and of the output."""
         if not self._is_scan:
-            return convert(self._state, result), []
+            return self._convert_state(result), []
         new, output = two(result)
-        return convert(self._state, new), convert(self._output, output)
+        return self._convert_state(new), self._convert_output(output)
 
     def _encode(self, values: list[_chunk.Array]) -> bytes:
         columns = [
@@ -504,10 +536,10 @@ def _check_ranks(rows: Rows, values: list[_chunk.Array]) -> None:
         )
 
 
-def _add(rows: Rows, structure: Any, result: Any, before: str = "") -> None:
+def _add(rows: Rows, to_arrays: Convert, result: Any, before: str = "") -> None:
     """Adds what a function returned, or the error that it is none."""
     try:
-        values = convert(structure, result)
+        values = to_arrays(result)
         _check_ranks(rows, values)
         rows.add(values)
     except Exception as error:

@@ -213,25 +213,52 @@ def datasets(
     A function that cannot be recorded is called for each element by a map of
     its own, which gives its rows as datasets inside elements.
     """
+    found = record_datasets(function, [dataset.element_spec])
+    if isinstance(found, Recorded):
+        return dataset, found
+    return rows_of(function, dataset, dataset.element_spec, found, parallelism)
+
+
+def record_datasets(
+    function: Any, elements: list[Any]
+) -> Recorded | UnsupportedFunctionError:
+    """`function`, which makes datasets, or why it must run as Python."""
+    if isinstance(function, PythonFunction):
+        return refused(UnsupportedFunctionError, _ASKED)
+    if _is_generator(function):
+        return refused(UnsupportedFunctionError, "it is a generator function")
+    try:
+        return _native(function, elements)
+    except UnsupportedFunctionError as error:
+        if error.is_final or isinstance(function, NativeFunction):
+            raise
+        return error
+
+
+def rows_of(
+    function: Any,
+    dataset: Pipeline,
+    element: Any,
+    cause: UnsupportedFunctionError,
+    parallelism: dict[str, Any],
+) -> tuple[Pipeline, Recorded]:
+    """The rows that a Python function gives, as `datasets` has them.
+
+    Args:
+        function: Of the user.
+        dataset: Whose elements it is called with.
+        element: Their structure, as the function is to see it.
+        cause: Why it runs as Python.
+        parallelism: The field of the map that calls it.
+    """
     from penstock._pipeline import append
 
+    given = function
     if not isinstance(function, PythonFunction):
-        if not _is_generator(function):
-            try:
-                return dataset, _native(function, [dataset.element_spec])
-            except UnsupportedFunctionError as error:
-                if error.is_final or isinstance(function, NativeFunction):
-                    raise
-                cause = error
-        else:
-            cause = refused(
-                UnsupportedFunctionError, "it is a generator function"
-            )
-        recorded = _as_python(
-            PythonFunction(function), dataset, ROWS, None, str(cause), cause
-        )
-    else:
-        recorded = _as_python(function, dataset, ROWS, None, _ASKED)
+        given = PythonFunction(function)
+    recorded = _as_python(
+        given, dataset, ROWS, None, str(cause), cause, elements=[element]
+    )
     rows = append(
         "map",
         {"function": recorded.message, **parallelism},

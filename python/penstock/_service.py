@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock import _captures, _chunk, _errors, _spec
-from penstock._user_rows import Rows, convert, describe, summary
+from penstock._user_rows import Rows, converter, describe, summary
 
 _MESSAGE = struct.Struct("<IIQ")
 _LOG = 1
@@ -177,6 +177,7 @@ class _Generator:
         self, source: Iterator[Any], structure: Any, wanted: int, rows: Rows
     ) -> None:
         deadline = 0.0
+        to_arrays = converter(structure)
         while rows.count < wanted and not self._is_closed:
             try:
                 value = next(source)
@@ -189,7 +190,7 @@ class _Generator:
                 self._has_ended = True
                 return
             try:
-                values = convert(structure, value)
+                values = to_arrays(value)
                 if not rows.fits(values):
                     self._held = values
                     return

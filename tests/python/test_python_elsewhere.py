@@ -1,8 +1,6 @@
 """The user's Python in scan, reduce, keys, flat_map and interleave."""
 
 import collections
-import os
-import signal
 
 import numpy as np
 import pytest
@@ -305,13 +303,36 @@ def test_classes_of_rejection_resample(initial, is_said):
     assert 0.35 < sum(k for k, _ in found) / len(found) < 0.65
 
 
-def test_a_reduce_func_must_be_recordable():
-    def reduce(key, group):
-        return group.batch(2) if key == 0 else group.batch(3)
+def python_reduce_func(key, group):
+    return group.batch(2) if key == 0 else group.batch(3)
 
-    for function in (reduce, ps.python_function(reduce)):
-        with pytest.raises(ps.UnsupportedFunctionError, match="flat_map"):
-            Dataset.range(5).group_by_window(python_key, function, 3)
+
+def python_rows_func(key, group):
+    yield [int(key), *(int(x) for x in group)]
+
+
+@pytest.mark.parametrize("key", [python_key, lambda x: x % 3])
+def test_a_reduce_func_may_run_as_python(key):
+    ds = Dataset.range(8).group_by_window(key, python_reduce_func, 3)
+    assert [x.tolist() for x in ds] == [[0, 3], [6], [1, 4, 7], [2, 5]]
+    assert "runs as Python: a decision" in ds.describe()
+    every_position(ds)
+    rows = Dataset.range(8).group_by_window(key, python_rows_func, 3)
+    assert [x.tolist() for x in rows] == [[0, 0, 3, 6], [1, 1, 4, 7], [2, 2, 5]]
+    with pytest.raises(ps.UnsupportedFunctionError, match="decision"):
+        Dataset.range(8).group_by_window(key, ps.native(python_reduce_func), 3)
+
+
+def test_a_reduce_func_fails_for_its_group():
+    def fails(key, group):
+        if key == 1:
+            raise ValueError("no such group")
+        return group
+
+    found = outcomes(Dataset.range(6).group_by_window(python_key, fails, 2))
+    assert where_errors_are(found) == [2]
+    assert "no such group" in str(found[2])
+    assert [int(x) for x in found[:2] + found[3:]] == [0, 3, 2, 5]
 
 
 # ---- flat_map and interleave.
@@ -452,128 +473,6 @@ def test_a_value_in_the_place_of_a_dataset_says_what_to_do():
         Dataset.range(3).flat_map(lambda x: x)
 
 
-# ---- Functions that misbehave, wherever they are taken.
-
-OPTIONS = ps.Options(python=ps.PythonOptions(deadline=0.4))
-
-
-def as_map(ds, f):
-    return ds.map(ps.python_function(f, output_signature=INT64))
-
-
-def as_filter(ds, f):
-    return ds.filter(ps.python_function(lambda x: f(x) >= 0))
-
-
-def as_scan(ds, f):
-    return ds.scan(
-        np.int64(0),
-        ps.python_function(
-            lambda s, x: (s, f(x)), output_signature=(INT64, INT64)
-        ),
-    )
-
-
-def as_flat_map(ds, f):
-    return ds.flat_map(
-        ps.python_function(lambda x: [f(x)], output_signature=INT64)
-    )
-
-
-def as_key(ds, f):
-    return ds.group_by_window(
-        ps.python_function(f), lambda k, g: g, window_size=1
-    )
-
-
-USES = [as_map, as_filter, as_scan, as_flat_map, as_key]
-
-
-def exits():
-    os._exit(3)
-
-
-def is_killed():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def sleeps():
-    signal.pause()  # For ever: no signal comes.
-
-
-def raises():
-    raise ValueError("no such thing")
-
-
-BAD = {
-    exits: ps.UnavailableError,
-    is_killed: ps.UnavailableError,
-    sleeps: ps.DeadlineExceededError,
-    raises: ps.InvalidArgumentError,
-}
-
-
-@pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.__name__)
-def test_it_is_an_error_of_its_element(use, bad):
-    def function(x):
-        if x == 3:
-            bad()
-        return x
-
-    ds = use(Dataset.range(20), function).with_options(OPTIONS)
-    found = outcomes(ds)
-    assert where_errors_are(found) == [3]
-    assert isinstance(found[3], BAD[bad])
-    good = [i for i in range(20) if i != 3]
-    assert [int(x) for x in found if not isinstance(x, Exception)] == good
-    assert numbers(ds.ignore_errors()) == good
-
-
-@pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
-def test_a_death_that_is_not_repeated_is_not_seen(use, tmp_path):
-    file = tmp_path / "died"
-
-    def dies_once(x):
-        if x == 9 and not file.exists():
-            file.touch()
-            os._exit(7)
-        return x
-
-    assert numbers(use(Dataset.range(20), dies_once)) == list(range(20))
-    assert file.exists()
-
-
-@pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
-def test_functions_may_fork(use):
-    def forks(x):
-        child = os.fork()
-        if child == 0:
-            os._exit(0)
-        os.waitpid(child, 0)
-        return x
-
-    assert numbers(use(Dataset.range(8), forks)) == list(range(8))
-
-
-@pytest.mark.parametrize("use", [as_scan, as_flat_map, as_key])
-def test_what_leaks_is_recycled(use, tmp_path):
-    pids = tmp_path / "pids"
-    hoard = []
-
-    def leaks(x):
-        hoard.append(np.ones(8 << 20))
-        with open(pids, "a") as file:
-            file.write(f"{os.getpid()}\n")
-        return x
-
-    python = ps.PythonOptions(memory=150 << 20, processes=1)
-    ds = use(Dataset.range(16), leaks)
-    ds = ds.with_options(ps.Options(python=python))
-    assert numbers(ds) == list(range(16))
-    assert len(set(pids.read_text().split())) > 1
-
-
 def test_closures_over_big_arrays_are_sent_once():
     table = np.arange(1 << 20)
     table.setflags(write=False)
@@ -600,3 +499,51 @@ def test_functions_inside_functions():
     )
     assert "map_1 runs as Python" in outside.describe()
     assert numbers(outside) == [0, 0, 2]
+
+
+def test_a_buffer_may_be_returned_again_and_again():
+    buffer = np.zeros(3, np.int64)
+
+    def fill(x):
+        buffer[:] = int(x)
+        return buffer
+
+    def give(x):
+        for i in range(2):
+            yield fill(10 * x + i)
+
+    def part(x):
+        return fill(x)[:2]
+
+    def of_state(s, x):
+        return s, fill(x)
+
+    spec = ps.TensorSpec((3,), ps.int64)
+    source = Dataset.from_generator(
+        lambda: map(fill, range(4)), output_signature=spec
+    )
+    whole = [[i] * 3 for i in range(4)]
+    assert [x.tolist() for x in source] == whole
+    ds = Dataset.range(4)
+    assert [x.tolist() for x in ds.map(fill)] == whole
+    assert [x.tolist() for x in ds.map(part)] == [[i] * 2 for i in range(4)]
+    scanned = ds.scan(np.int64(0), of_state)
+    assert [x.tolist() for x in scanned] == whole
+    rows = ds.take(2).flat_map(give)
+    assert [x.tolist() for x in rows] == [[i] * 3 for i in (0, 1, 10, 11)]
+
+
+def test_fingerprints_tell_functions_inside_apart():
+    def resampled(kind):
+        return Dataset.range(20).rejection_resample(
+            kind, [0.5, 0.5], initial_dist=[0.5, 0.5], seed=1
+        )
+
+    def odd(x):
+        return 1 if x % 2 else 0
+
+    def large(x):
+        return 1 if x > 9 else 0
+
+    assert resampled(odd).fingerprint() == resampled(odd).fingerprint()
+    assert resampled(odd).fingerprint() != resampled(large).fingerprint()
