@@ -30,8 +30,8 @@ test: build  ## checks but for clang-tidy, then every test; the last line is the
 
 test-frameworks: setup  ## the tests with torch, TensorFlow, datasets and pandas
 	@tools/setup_frameworks
-	@.venv-frameworks/bin/python -m pytest -q tests/frameworks tests/docs \
-	  tests/python/test_jax.py python/penstock/_frameworks.py
+	@.venv-frameworks/bin/python -m pytest -q tests/frameworks tests/compat \
+	  tests/docs tests/python/test_jax.py python/penstock/_frameworks.py
 
 fix:  ## repair what check finds and a tool can repair
 	@tools/setup

@@ -7,10 +7,12 @@ row's error.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import mmap
 import pickle
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _chunk, _dtypes, _errors, _spec
+from penstock._adapted import users_own
 from penstock._user_rows import Convert, Rows, convert, converter, describe
 
 _ALIGNMENT = 64
@@ -65,7 +68,15 @@ def pack(packed: Packed) -> list[Any]:
         large.append(buffer)
         return False
 
-    data = cloudpickle.dumps(packed, protocol=5, buffer_callback=is_small)
+    module = sys.modules.get(_module_of(packed.function))
+    is_unknown = module is not None and not _can_import(module.__name__)
+    if is_unknown:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        data = cloudpickle.dumps(packed, protocol=5, buffer_callback=is_small)
+    finally:
+        if is_unknown:
+            cloudpickle.unregister_pickle_by_value(module)
     views = [buffer.raw() for buffer in large]
     parts: list[Any] = [_HEAD.pack(len(data), len(views))]
     parts += [struct.pack("<Q", view.nbytes) for view in views]
@@ -76,6 +87,31 @@ def pack(packed: Packed) -> list[Any]:
         parts.append(view)
         size += -size % _ALIGNMENT + view.nbytes
     return parts
+
+
+def _module_of(function: Any) -> str:
+    function = users_own(function)
+    while isinstance(function, functools.partial):
+        function = users_own(function.func)
+    name = getattr(function, "__module__", None)
+    return name if isinstance(name, str) else ""
+
+
+def _can_import(name: str) -> bool:
+    """Whether a new process finds the module by itself.
+
+    It does not if a program has loaded it from a file under a name of its own.
+    """
+    if name == "__main__":  # pickled by value anyway
+        return True
+    top = name.partition(".")[0]
+    for finder in sys.meta_path:
+        try:
+            if finder.find_spec(top, None) is not None:
+                return True
+        except (ImportError, AttributeError, ValueError):
+            continue
+    return False
 
 
 def _unpack(fd: int, size: int) -> Packed:

@@ -1,6 +1,7 @@
 """Functions of the user's that run as Python, in processes of a pool."""
 
 import dataclasses
+import importlib.util
 import os
 import pickle
 import select
@@ -456,3 +457,20 @@ def test_describe_says_why():
     assert "map_1 runs as Python: " in text
     assert "STATE" in text
     assert "Python" not in Dataset.range(3).map(lambda x: x + 1).describe()
+
+
+def test_a_module_that_only_this_process_knows(tmp_path):
+    file = tmp_path / "anywhere.py"
+    file.write_text(
+        "def helper(x):\n    return [x][0] + 1\n"
+        "def function(x):\n    return helper(x) if x else 7\n"
+    )
+    spec = importlib.util.spec_from_file_location("known_to_nobody", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+        ds = ps.Dataset.range(3).map(ps.python_function(module.function))
+        assert [int(x) for x in ds] == [7, 2, 3]
+    finally:
+        del sys.modules[spec.name]
