@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import mmap
@@ -184,10 +185,14 @@ def _essence(
 ) -> bytes:
     import inspect
 
+    bound: tuple[Any, ...] = ()
+    while isinstance(function, functools.partial):
+        bound += (*function.args, *function.keywords.values())
+        function = function.func
     code = getattr(function, "__code__", None)
     if code is None or id(function) in seen:
         return b""
-    captured = inspect.getclosurevars(function).nonlocals.values()
+    captured = (*inspect.getclosurevars(function).nonlocals.values(), *bound)
     defaults = getattr(function, "__defaults__", None) or ()
     plain = [
         value
