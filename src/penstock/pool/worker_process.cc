@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,16 +36,24 @@ absl::Status Failed(absl::string_view what) {
 
 // The environment with what a process beside many of its kind needs.
 std::vector<std::string> EnvironmentFor(const PythonCommand& command) {
+  // Threads of libraries would compete with the other processes. Large values
+  // come and go with each row: memory that is given back to the kernel each
+  // time costs more than a photograph's decoding.
+  std::map<std::string, std::string> defaults = {
+      {"OMP_NUM_THREADS", "1"},
+      {"MALLOC_MMAP_THRESHOLD_", "33554432"},
+      {"MALLOC_TRIM_THRESHOLD_", "134217728"}};
   std::vector<std::string> all;
-  bool has_threads = false;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view text = *each;
     if (text.substr(0, 11) == "PYTHONPATH=") continue;
-    has_threads |= text.substr(0, 16) == "OMP_NUM_THREADS=";
+    defaults.erase(std::string(text.substr(0, text.find('='))));
     all.emplace_back(text);
   }
   all.push_back(absl::StrCat("PYTHONPATH=", absl::StrJoin(command.path, ":")));
-  if (!has_threads) all.emplace_back("OMP_NUM_THREADS=1");
+  for (const auto& [name, value] : defaults) {
+    all.push_back(absl::StrCat(name, "=", value));
+  }
   return all;
 }
 

@@ -27,13 +27,18 @@ void BatchPlaces::Learn(const Chunk& chunk) {
   }
 }
 
-int64_t BatchPlaces::Limit(const Group& group, int64_t pending, int64_t rows) {
-  if (group.rows == 0) return rows;
+bool BatchPlaces::HasPlace(const Group& group) const {
+  return group.rows > 0 && total_bytes_ * group.rows >= kMinGroupBytes;
+}
+
+int64_t BatchPlaces::Limit(const Group& group, int64_t pending,
+                           int64_t rows) const {
+  if (!HasPlace(group)) return rows;
   return std::min(rows, group.rows - PlaceIn(group, pending));
 }
 
 Places BatchPlaces::Take(const Group& group, int64_t pending, int64_t rows) {
-  if (group.rows == 0 || total_bytes_ * group.rows < kMinGroupBytes) return {};
+  if (!HasPlace(group)) return {};
   const int64_t place = PlaceIn(group, pending);
   if (place == 0) {
     std::vector<size_t> sizes;

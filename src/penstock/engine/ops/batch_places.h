@@ -27,13 +27,15 @@ class BatchPlaces final {
   // Rows look like those of `chunk`.
   void Learn(const Chunk& chunk);
 
-  // How many of `rows` rows belong to one group, if `pending` rows of it are
-  // under way.
-  static int64_t Limit(const Group& group, int64_t pending, int64_t rows);
+  // How many of `rows` rows to compute at once, if `pending` rows are under
+  // way: those of one group, if that has a place.
+  int64_t Limit(const Group& group, int64_t pending, int64_t rows) const;
   // For the next `rows` rows, all of one group.
   Places Take(const Group& group, int64_t pending, int64_t rows);
 
  private:
+  bool HasPlace(const Group& group) const;
+
   std::shared_ptr<FrameMemory> memory_;
   std::vector<size_t> row_bytes_;  // by column; 0 where that is not fixed
   size_t total_bytes_ = 0;         // of a row

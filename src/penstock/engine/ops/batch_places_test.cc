@@ -67,9 +67,12 @@ TEST_F(BatchPlacesTest, RowsOfAnotherSizeGetNoneUntilTheNextGroup) {
 }
 
 TEST_F(BatchPlacesTest, NoPieceCrossesAGroup) {
-  EXPECT_EQ(BatchPlaces::Limit({8, 3}, 4, 10), 1);
-  EXPECT_EQ(BatchPlaces::Limit({8, 3}, 5, 10), 8);
-  EXPECT_EQ(BatchPlaces::Limit({0, 0}, 5, 10), 10);
+  places_.Learn(Rows(1));
+  EXPECT_EQ(places_.Limit({8, 3}, 4, 10), 1);
+  EXPECT_EQ(places_.Limit({8, 3}, 5, 10), 8);
+  EXPECT_EQ(places_.Limit({0, 0}, 5, 10), 10);
+  places_.Learn(Rows(1, 100));  // small groups do not matter
+  EXPECT_EQ(places_.Limit({8, 3}, 4, 10), 10);
 }
 
 TEST_F(BatchPlacesTest, MovesColumnsThatFit) {

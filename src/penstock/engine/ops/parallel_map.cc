@@ -69,6 +69,7 @@ struct Piece {
   int64_t rows = 0;
   int64_t given = 0;                  // from their beginning
   std::shared_ptr<PendingRows> task;  // null once the rows are in `chunk`
+  Places places;                      // for them
   Chunk chunk;
 
   bool is_given() const { return given == rows; }
@@ -119,6 +120,9 @@ class ParallelMapStream final : public Stream {
       Learn(piece->task->nanos());
       PENSTOCK_ASSIGN_OR_RETURN(piece->chunk, piece->task->Take());
       places_.Learn(piece->chunk);
+      // Unless they are there already: some come from another process.
+      MoveTo(piece->places, piece->chunk);
+      piece->places.clear();
       piece->task = nullptr;
       --num_tasks_;
     }
@@ -193,7 +197,7 @@ class ParallelMapStream final : public Stream {
       if (!runs_.empty() && runs_.front().keep == 0) {
         const int64_t rows = runs_.front().drop;
         if (!pieces_.empty()) {
-          pieces_.push_back({position.Take(), rows, rows, nullptr, {}});
+          pieces_.push_back({position.Take(), rows, rows, nullptr, {}, {}});
         }
         input_->SkipRows(rows);
         runs_.PopFront();
@@ -201,7 +205,7 @@ class ParallelMapStream final : public Stream {
       }
       int64_t wanted =
           std::min(max_rows_, is_exact_ ? request.max_rows : rows_per_task_);
-      wanted = BatchPlaces::Limit(request.group, rows_pending_, wanted);
+      wanted = places_.Limit(request.group, rows_pending_, wanted);
       absl::StatusOr<Pull> pull =
           input_->Next({runs_.Limit(wanted), request.waker});
       if (!pull.ok()) {
@@ -217,12 +221,11 @@ class ParallelMapStream final : public Stream {
         places = places_.Take(request.group, rows_pending_, rows);
       }
       rows_pending_ += rows;
-      pieces_.push_back({position.Take(),
-                         rows,
-                         0,
-                         start_(std::move(pull->chunk), std::move(places),
-                                [doorbell = doorbell_] { doorbell->Ring(); }),
-                         {}});
+      std::shared_ptr<PendingRows> task =
+          start_(std::move(pull->chunk), places,
+                 [doorbell = doorbell_] { doorbell->Ring(); });
+      pieces_.push_back({position.Take(), rows, 0, std::move(task),
+                         std::move(places), Chunk()});
       ++num_tasks_;
     }
   }
