@@ -320,16 +320,18 @@ PENSTOCK_SHIFTS bool JpegEntropy::Decode(JBLOCKROW* blocks) {
     int k = 1;
     if (block == nullptr) {
       const Table::Skip* const skips = own.ac->skips;
-      while (k < DCTSIZE2) {
-        refill();
+      auto step = [&] {
         const Table::Skip skip = skips[window >> (64 - kSkipBits)];
-        if (skip.first.bits == 0) break;
         // After the last coefficient, what follows is another block's.
         const bool is_last = k + skip.first.advance >= DCTSIZE2;
-        const Table::Step step = is_last ? skip.first : skip.both;
-        use(step.bits);
-        k += step.advance;
-      }
+        const Table::Step taken = is_last ? skip.first : skip.both;
+        use(taken.bits);
+        k += taken.advance;
+        return taken.bits > 0 && k < DCTSIZE2;
+      };
+      do {
+        refill();  // for two: 27 bits at most each
+      } while (step() && step());
       if (k > DCTSIZE2 && k < kEndOfBlock) return false;
     }
     while (k < DCTSIZE2) {
