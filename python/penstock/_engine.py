@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from penstock import _errors
+from penstock import _errors, _inside
 from penstock._errors import (
     EngineDiedError,
     FailedPreconditionError,
@@ -362,6 +362,9 @@ def current() -> Engine:
             _engine.close()
             _engine = None
         if _engine is None:
+            refusal = _inside.refuse_engine()
+            if refusal is not None:
+                raise FailedPreconditionError(refusal)
             _engine = Engine()
         return _engine
 

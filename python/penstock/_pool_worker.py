@@ -17,6 +17,7 @@ import sys
 import time
 from typing import Any
 
+from penstock import _inside
 from penstock._pool_calls import Function, load
 from penstock._user_rows import describe
 
@@ -91,6 +92,7 @@ class Worker:
     def _load(self, number: int, size: int) -> None:
         fd = self._fds.pop(0)
         try:
+            _inside.is_loading = True
             self._functions[number] = load(fd, size)
         except BaseException as error:
             self._functions[number] = (
@@ -98,6 +100,7 @@ class Worker:
                 + describe(error)
             )
         finally:
+            _inside.is_loading = False
             os.close(fd)
 
     def _run(
@@ -162,6 +165,7 @@ class Worker:
 
 
 def main() -> None:
+    _inside.is_pool_process = True
     # The trainer alone is told of Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # `-m` puts the working directory first; the trainer's own path counts.

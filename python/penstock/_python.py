@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock import _captures, _engine, _recording, _spec
+from penstock import _captures, _engine, _inside, _recording, _spec
 from penstock._adapted import users_own
 from penstock._dtypes import string
 from penstock._errors import (
@@ -328,6 +328,9 @@ def _as_python(
         raise refused(
             InvalidTypeError, f"expected a function; got {function!r}"
         )
+    refusal = _inside.refuse_functions()
+    if refusal is not None:
+        raise refused(UnsupportedFunctionError, f"{refusal} ({reason})")
     inputs = elements[-1] if elements else dataset and dataset.element_spec
     structure = given.output_signature if output is None else output
     packed = Packed(

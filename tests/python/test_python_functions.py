@@ -474,3 +474,50 @@ def test_a_module_that_only_this_process_knows(tmp_path):
         assert [int(x) for x in ds] == [7, 2, 3]
     finally:
         del sys.modules[spec.name]
+
+
+def test_a_module_that_runs_pipelines_when_imported(tmp_path):
+    """Each process that imports it would start others that import it."""
+    (tmp_path / "script.py").write_text(
+        textwrap.dedent(
+            """
+            import penstock as ps
+
+            def function(x):
+                return x + 1 if x else 7
+
+            def numbers():
+                return [int(x) for x in ps.Dataset.range(2).map(function)]
+
+            try:
+                print(numbers())
+            except ps.PenstockError as error:
+                print(error)
+            """
+        )
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", "import script; print(script.numbers())"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    assert out.endswith("[7, 2]\n")
+    assert "under `if __name__" in out
+
+
+def test_a_python_function_inside_a_python_function():
+    def inner(x):
+        return x + 1 if x else 7
+
+    def outer(x):
+        return sum(int(y) for y in Dataset.range(3).map(inner)) + int(x)
+
+    signature = ps.TensorSpec((), np.int64)
+    ds = Dataset.range(2).map(
+        ps.python_function(outer, output_signature=signature)
+    )
+    with pytest.raises(ps.PenstockError, match="starts no further ones"):
+        list(ds)

@@ -1,0 +1,32 @@
+"""Whether this process is one of the pool's, and what it is at.
+
+Such a process may import a module of the user's that runs pipelines when it is
+imported, and those would start processes that import it again, without end.
+"""
+
+from __future__ import annotations
+
+is_pool_process = False
+is_loading = False  # a function, and with it the modules that it needs
+
+
+def refuse_engine() -> str | None:
+    """Why no engine may be started now; None if it may."""
+    if not is_loading:
+        return None
+    return (
+        "a module that a Python function needs must not run pipelines when it "
+        "is imported, since the processes that run the function import it. Put "
+        'what it runs under `if __name__ == "__main__":`, or the function into '
+        "a module of its own"
+    )
+
+
+def refuse_functions() -> str | None:
+    """Why no Python function may be used in a pipeline; None if it may."""
+    if not is_pool_process:
+        return None
+    return (
+        "a pipeline inside a Python function must have functions that can be "
+        "recorded, since a process of the pool starts no further ones"
+    )
