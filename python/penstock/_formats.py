@@ -271,7 +271,8 @@ class ImageFolderDataset(Dataset):
         directory: It has a folder for each class.
         extensions: Of the files that are taken, in any letters.
         shuffle: Whether files are taken in a random order instead of by name.
-        seed: Of that order; needed with `shuffle`.
+        seed: Of that order; needed with `shuffle`. It is the same in every
+            epoch: `shuffle()` after it gives each epoch another.
     """
 
     class_names: list[str]

@@ -6,7 +6,12 @@ imported, and those would start processes that import it again, without end.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 is_pool_process = False
+# Of `penstock run`: what it defines is sent to the pool, which need not import
+# and thereby run it.
+program: ModuleType | None = None
 is_loading = False  # a function, and with it the modules that it needs
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _chunk, _dtypes, _errors, _spec
+from penstock import _chunk, _dtypes, _errors, _inside, _spec
 from penstock._adapted import users_own
 from penstock._user_rows import Convert, Rows, convert, converter, describe
 
@@ -69,7 +69,9 @@ def pack(packed: Packed) -> list[Any]:
         return False
 
     module = sys.modules.get(_module_of(packed.function))
-    is_unknown = module is not None and not _can_import(module.__name__)
+    is_unknown = module is not None and (
+        module is _inside.program or not _can_import(module.__name__)
+    )
     if is_unknown:
         cloudpickle.register_pickle_by_value(module)
     try:

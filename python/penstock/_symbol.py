@@ -144,10 +144,9 @@ class NoAttributeError(AttributeError):
     """A symbolic value has no such attribute; `hasattr` may ask for it."""
 
 
-_IN_PYTHON = "compute it in Python, with ps.Dataset.from_generator"
+_IN_PYTHON = "let it run as Python (ps.python_function)"
 _NO_TEXT = (
-    "There are no functions of strings in this version; "
-    "use plain Python in ps.Dataset.from_generator."
+    f"Use the functions in ps.strings (help(ps.strings)), or {_IN_PYTHON}."
 )
 _NOT_KNOWN = "the value is known only when there is an element"
 

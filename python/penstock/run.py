@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
+from penstock import _inside
 from penstock._dataset import Dataset
 from penstock._errors import PenstockError
 from penstock._location import is_ours
@@ -204,6 +205,7 @@ def load(target: str) -> Dataset:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
+    _inside.program = module
     spec.loader.exec_module(module)
     if not hasattr(module, name):
         raise _UsageError(

@@ -222,17 +222,17 @@ ROWS = Dataset.from_tensor_slices(np.ones((2, 3)))
 @pytest.mark.parametrize(
     ("dataset", "function", "parts"),
     [
-        (TEXT, lambda s: s.split(), ["'split'", "from_generator"]),
-        (TEXT, lambda s: len(s), ["len() of a string", "from_generator"]),
-        (TEXT, lambda s: float(s), ["float() of a string", "from_generator"]),
-        (TEXT, lambda s: f"{s}!", ["text", "from_generator"]),
+        (TEXT, lambda s: s.split(), ["'split'", "ps.strings"]),
+        (TEXT, lambda s: len(s), ["len() of a string", "ps.strings"]),
+        (TEXT, lambda s: float(s), ["float() of a string", "ps.strings"]),
+        (TEXT, lambda s: f"{s}!", ["text", "ps.strings"]),
         (Dataset.range(3), lambda x: len(x), ["scalar"]),
         (Dataset.range(3), lambda x: list(x), ["iteration", "scalar"]),
         (Dataset.range(3).batch(2), lambda x: len(x), ["ps.shape(x)[0]"]),
         (Dataset.range(3), lambda x: x.upper(), ["'upper'", "functions in ps"]),
         (Dataset.range(3), lambda x: math.sqrt(x), ["Use ps.sqrt."]),
         (Dataset.range(3), lambda x: math.atan(x), ["Use ps.arctan."]),
-        (Dataset.range(3), lambda x: hypot(x, 1), ["math.hypot", "from_gen"]),
+        (Dataset.range(3), lambda x: hypot(x, 1), ["math.hypot", "python_fun"]),
         (Dataset.range(3), lambda x: float(x), ["ps.cast(x, ps.float64)"]),
         (
             Dataset.range(3),
@@ -246,7 +246,7 @@ ROWS = Dataset.from_tensor_slices(np.ones((2, 3)))
         ),
         (ROWS, lambda x: np.fmod(x, 3), ["np.fmod at", "ps.trunc(x / y)"]),
         (Dataset.range(3), lambda x: round(x, 2), ["ps.round(x * 100) / 100"]),
-        (ROWS, lambda x: np.median(x), ["np.median at", "from_generator"]),
+        (ROWS, lambda x: np.median(x), ["np.median at", "python_function"]),
     ],
 )
 def test_refusals_say_what_to_do(dataset, function, parts):

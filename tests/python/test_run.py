@@ -170,3 +170,21 @@ def test_help_has_an_example_and_the_exit_codes():
     for option in ("FILE:NAME", "--seconds", "--epochs", "--json"):
         assert option in done.stdout
     assert "exit codes:" in done.stdout
+
+
+def test_python_functions_of_the_file(tmp_path):
+    """Nobody imports the file again, and runs it, to run its functions."""
+    file = tmp_path / "functions.py"
+    file.write_text(
+        "import penstock as ps\n"
+        "def helper(x):\n"
+        "    return x + 1\n"
+        "def function(x):\n"
+        "    return helper(x) if x else 7\n"
+        "ds = ps.Dataset.range(60).map(function).batch(10)\n"
+        "print(list(ds)[0][:2])\n"
+    )
+    done = run(f"{file}:ds")
+    assert done.returncode == 0, done.stderr
+    assert "[7 2]" in done.stdout
+    assert "6 elements" in done.stdout
