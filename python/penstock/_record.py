@@ -134,23 +134,34 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         if trace is not None:
             file = trace.tb_frame.f_code.co_filename
             where = f" at {shown_line(file, trace.tb_lineno)}"
-        about_keys = _about_keys(error, arguments)
-        refusal = refused(
-            UnsupportedFunctionError,
-            f"function {name_of(function)} cannot be recorded as a native "
-            f"function: called with symbolic values it raises "
-            f"{type(error).__name__}{where}: {error}{about_keys}",
-        )
-        refusal.is_final = bool(about_keys)
+        mistake = _mistake(error, arguments)
+        if mistake:
+            text = f"function {name_of(function)} must {mistake}{where}"
+        else:
+            text = (
+                f"function {name_of(function)} cannot be recorded as a native "
+                f"function: called with symbolic values it raises "
+                f"{type(error).__name__}{where}: {error}"
+            )
+        refusal = refused(UnsupportedFunctionError, text)
+        refusal.is_final = bool(mistake)
         raise refusal from error
 
 
-def _about_keys(error: Exception, arguments: tuple[Any, ...]) -> str:
-    """What to add of a KeyError: the keys that there are."""
+def _mistake(error: Exception, arguments: tuple[Any, ...]) -> str:
+    """What would be as wrong with values as it is with symbols; else ""."""
     dicts = [x for x in arguments if isinstance(x, Mapping)]
-    if not isinstance(error, KeyError) or not dicts:
-        return ""
-    return f".\n  The element's keys are {', '.join(map(_keys, dicts))}."
+    keys = ", ".join(map(_keys, dicts))
+    if isinstance(error, KeyError) and dicts:
+        return f"use the element's keys, {keys}; got {error}"
+    if isinstance(error, AttributeError) and any(
+        error.obj is each for each in dicts
+    ):
+        return (
+            f"use the element's keys, {keys}, as in x[{error.name!r}]; got "
+            f"the attribute {error.name!r}"
+        )
+    return ""
 
 
 def _keys(given: Mapping[str, Any]) -> str:

@@ -324,7 +324,7 @@ WRONG = {
             lambda x: x["c"]
         ),
         ps.UnsupportedFunctionError,
-        "The element's keys are {'a': {'u'}, 'b'}.",
+        "must use the element's keys, {'a': {'u'}, 'b'}; got 'c'",
     ),
     "map_raises": (
         lambda: R(3).map(ps.native(lambda x: 1 // 0)),
