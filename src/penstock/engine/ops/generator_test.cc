@@ -77,7 +77,7 @@ TEST(GeneratorTest, IsAskedForExactlyWhatIsTaken) {
 TEST(GeneratorTest, IsAskedForLittleMore) {
   TestEngine engine;
   engine.sources().Set("generator", {.rows = 100'000});
-  Reader(engine, Take(Map(Source(), Identity()), 3)).Drain();
+  Reader(engine, Take(Map(Source(), Identity(), 1), 3)).Drain();
   EXPECT_EQ(engine.sources().rows_given(), 3);
   Reader(engine, Take(Batch(Source(), 2), 3)).Drain();
   EXPECT_EQ(engine.sources().rows_given(), 3 + 6);
