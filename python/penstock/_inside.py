@@ -6,9 +6,11 @@ imported, and those would start processes that import it again, without end.
 
 from __future__ import annotations
 
+import os
 from types import ModuleType
 
-is_pool_process = False
+_DEPTH = "PENSTOCK_POOL_DEPTH"
+_MAX_DEPTH = 2
 # Of `penstock run`: what it defines is sent to the pool, which need not import
 # and thereby run it.
 program: ModuleType | None = None
@@ -27,11 +29,21 @@ def refuse_engine() -> str | None:
     )
 
 
+def enter() -> None:
+    """Makes this a process of the pool."""
+    os.environ[_DEPTH] = str(depth() + 1)
+
+
+def depth() -> int:
+    """How many Python functions this process is inside of."""
+    return int(os.environ.get(_DEPTH, "0"))
+
+
 def refuse_functions() -> str | None:
     """Why no Python function may be used in a pipeline; None if it may."""
-    if not is_pool_process:
+    if depth() < _MAX_DEPTH:
         return None
     return (
-        "a pipeline inside a Python function must have functions that can be "
-        "recorded, since a process of the pool starts no further ones"
+        "a pipeline inside Python functions must have functions that can be "
+        f"recorded where it is inside of {_MAX_DEPTH} already"
     )

@@ -165,7 +165,7 @@ class Worker:
 
 
 def main() -> None:
-    _inside.is_pool_process = True
+    _inside.enter()
     # The trainer alone is told of Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # `-m` puts the working directory first; the trainer's own path counts.

@@ -16,7 +16,7 @@ import pytest
 from pipelines import assert_equal
 
 import penstock as ps
-from penstock import _engine
+from penstock import _engine, _inside
 
 Dataset = ps.Dataset
 STATE = {"calls": 0}
@@ -505,19 +505,16 @@ def test_a_module_that_runs_pipelines_when_imported(tmp_path):
         check=True,
     ).stdout
     assert out.endswith("[7, 2]\n")
-    assert "under `if __name__" in out
 
 
-def test_a_python_function_inside_a_python_function():
-    def inner(x):
-        return x + 1 if x else 7
+def test_no_engine_starts_while_a_function_is_loaded(monkeypatch):
+    ps.close()
+    monkeypatch.setattr(_inside, "is_loading", True)
+    with pytest.raises(ps.FailedPreconditionError, match="__main__"):
+        list(Dataset.range(2))
 
-    def outer(x):
-        return sum(int(y) for y in Dataset.range(3).map(inner)) + int(x)
 
-    signature = ps.TensorSpec((), np.int64)
-    ds = Dataset.range(2).map(
-        ps.python_function(outer, output_signature=signature)
-    )
-    with pytest.raises(ps.PenstockError, match="starts no further ones"):
-        list(ds)
+def test_python_functions_inside_python_functions_have_an_end(monkeypatch):
+    monkeypatch.setattr(_inside, "depth", lambda: 2)
+    with pytest.raises(ps.UnsupportedFunctionError, match="inside of 2"):
+        Dataset.range(2).map(branch)
