@@ -7,6 +7,7 @@ row's error.
 
 from __future__ import annotations
 
+import abc
 import functools
 import importlib
 import mmap
@@ -148,7 +149,7 @@ def load(fd: int, size: int) -> Function:
     return FoldFunction(packed)
 
 
-class Function:
+class Function(abc.ABC):
     """A function, and how rows become its arguments and results rows."""
 
     def __init__(self, packed: Packed) -> None:
@@ -176,6 +177,7 @@ class Function:
         encoded = self._run(columns, rows, seeds, known, progress, max_bytes)
         return encoded, time.perf_counter_ns() - start
 
+    @abc.abstractmethod
     def _run(
         self,
         columns: list[list[Any]],
@@ -185,7 +187,30 @@ class Function:
         progress: Any,
         max_bytes: int,
     ) -> _chunk.Encoded:
-        raise NotImplementedError
+        """The results of all rows; those in `known` are errors already."""
+
+    def _results(
+        self,
+        columns: list[list[Any]],
+        rows: int,
+        seeds: list[Any] | None,
+        known: set[int],
+        progress: Any,
+        out: Rows,
+    ) -> Iterator[Any]:
+        """What each row gives; errors go to `out` in their places."""
+        for row, element in enumerate(self._assemble(columns, rows)):
+            if row in known:
+                _add_error(out, None)
+                continue
+            progress[1] = row
+            seed = None if seeds is None else seeds[row]
+            try:
+                result = self._call(seed, *self._arguments(element))
+            except BaseException as error:
+                _add_error(out, error)
+                continue
+            yield result
 
     def _call(self, seed: Any, *arguments: Any) -> Any:
         if seed is None:
@@ -227,7 +252,13 @@ class ValueFunction(Function):
         max_bytes: int,
     ) -> _chunk.Encoded:
         if self._dtype is None:
-            return self._run_any(columns, rows, seeds, known, progress)
+            out = Rows()
+            # At once: the next call may change what this one returned.
+            for result in self._results(
+                columns, rows, seeds, known, progress, out
+            ):
+                _add(out, self._convert, result)
+            return out.chunk(self._specs)
         function = self._function
         is_unpacked = self._is_unpacked
         results: list[Any] = []
@@ -251,30 +282,6 @@ class ValueFunction(Function):
                 results.append(None)
                 errors[row] = error
         return self._encode_numbers(results, errors)
-
-    def _run_any(
-        self,
-        columns: list[list[Any]],
-        rows: int,
-        seeds: list[Any] | None,
-        known: set[int],
-        progress: Any,
-    ) -> _chunk.Encoded:
-        out = Rows()
-        for row, element in enumerate(self._assemble(columns, rows)):
-            if row in known:
-                _add_error(out, None)
-                continue
-            progress[1] = row
-            seed = None if seeds is None else seeds[row]
-            try:
-                result = self._call(seed, *self._arguments(element))
-            except BaseException as error:
-                _add_error(out, error)
-                continue
-            # At once: the next call may change what this one returned.
-            _add(out, self._convert, result)
-        return out.chunk(self._specs)
 
     def _encode_numbers(
         self, results: list[Any], errors: Errors
@@ -315,14 +322,8 @@ class RowsFunction(Function):
     ) -> _chunk.Encoded:
         out = Rows()
         text = _spec.TensorSpec((), _dtypes.string)
-        for row, element in enumerate(self._assemble(columns, rows)):
-            if row in known:
-                _add_error(out, None)
-                continue
-            progress[1] = row
-            seed = None if seeds is None else seeds[row]
+        for result in self._results(columns, rows, seeds, known, progress, out):
             try:
-                result = self._call(seed, *self._arguments(element))
                 nested = self._rows(iterate(result), max_bytes)
             except BaseException as error:
                 _add_error(out, error)
