@@ -12,15 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/data/align.h"
 
 namespace penstock {
 namespace {
 
-constexpr size_t kAlignment = 64;
 // Memory is only taken when touched, so a segment may be large.
 constexpr size_t kSegmentBytes = size_t{64} << 20;
-
-size_t RoundUp(size_t size, size_t to) { return (size + to - 1) / to * to; }
 
 // A descriptor for anonymous shared memory: memfd, or an unlinked file where a
 // sandbox forbids that.
@@ -82,7 +80,7 @@ absl::StatusOr<Arena::Region> Arena::Allocate(size_t size, bool may_exceed) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "a frame needs ", size, " bytes; ", limit_bytes_, " are for frames"));
   }
-  const size_t rounded = RoundUp(std::max<size_t>(size, 1), kAlignment);
+  const size_t rounded = RoundUp(std::max<size_t>(size, 1));
   MutexLock lock(&mutex_);
   for (size_t attempt = 0; attempt < 2; ++attempt) {
     for (size_t s = 0; s < segments_.size(); ++s) {

@@ -3,15 +3,12 @@
 #include <cstdlib>
 #include <new>
 
+#include "penstock/data/align.h"
+
 namespace penstock {
-namespace {
-
-constexpr size_t kAlignment = 64;
-
-}  // namespace
 
 Buffer Buffer::Allocate(size_t size) {
-  const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t rounded = RoundUp(size);
   void* memory = std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment);
   if (memory == nullptr) throw std::bad_alloc();
   return Buffer(

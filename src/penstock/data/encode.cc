@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/data/align.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint32_t kMagic = 0x314b5350;  // "PSK1"
-constexpr size_t kAlignment = 64;
 
 struct Header {
   uint32_t magic;
@@ -43,10 +43,6 @@ struct ErrorHeader {
   uint32_t size;
 };
 static_assert(sizeof(ErrorHeader) == 16);
-
-constexpr size_t RoundUp(size_t size, size_t to) {
-  return (size + to - 1) / to * to;
-}
 
 int64_t TotalItems(const Column& column) {
   if (column.is_dense()) return column.rows() * NumItems(column.shape());

@@ -5,18 +5,10 @@
 #include <utility>
 
 #include "penstock/base/status.h"
+#include "penstock/data/align.h"
 #include "penstock/data/encode.h"
 
 namespace penstock {
-namespace {
-
-constexpr size_t kAlignment = 64;
-
-size_t RoundUp(size_t size) {
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-}  // namespace
 
 std::shared_ptr<FrameMemory> FrameMemory::Make(size_t limit_bytes) {
   return std::shared_ptr<FrameMemory>(new FrameMemory(limit_bytes));

@@ -3,18 +3,10 @@
 #include <cstring>
 #include <memory>
 
+#include "penstock/data/align.h"
 #include "penstock/data/encode.h"
 
 namespace penstock {
-namespace {
-
-constexpr size_t kAlignment = 64;
-
-size_t RoundUp(size_t size) {
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-}  // namespace
 
 Column EncodeNested(absl::Span<const Chunk> chunks) {
   size_t bytes = 0;

@@ -29,12 +29,6 @@ constexpr uint8_t kEndOfBlock = 128;
 // A file that adds up more than this is left to libjpeg.
 constexpr int32_t kMaxDc = 1 << 20;
 
-constexpr uint8_t kNaturalOrder[64] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
-
 // The value that `size` bits stand for.
 inline int32_t Extend(uint32_t bits, int size) {
   const auto value = static_cast<int32_t>(bits);
@@ -352,7 +346,7 @@ PENSTOCK_SHIFTS bool JpegEntropy::Decode(JBLOCKROW* blocks) {
         if (entry.run < kEndOfBlock) return false;
         break;
       }
-      if (block != nullptr) block[kNaturalOrder[k]] = entry.value;
+      if (block != nullptr) block[jpeg_natural_order[k]] = entry.value;
       ++k;
     }
   }

@@ -269,24 +269,8 @@ std::vector<Function> BpeFunctions() {
       {"text", ParamKind::kTensor, "", "Strings."},
       {"bytes", ParamKind::kTensor, "", "The number of each byte."},
       {"merges", ParamKind::kTensor, "", "Rows of two numbers and their own."}};
-  return {{.name = "text.bpe",
-           .params = params,
-           .doc = "The numbers of a text's pieces.",
-           .example = "",
-           .infer = Infer,
-           .eval = EncodeTexts<Merges>,
-           .prepare = Prepare,
-           .is_internal = true},
-          {.name = "text.bpe_ragged",
-           .params = params,
-           .doc = "The numbers of texts' pieces.",
-           .example = "",
-           .infer = nullptr,
-           .eval = nullptr,
-           .infer_parts = InferRagged,
-           .eval_parts = EncodeVectors<Merges>,
-           .prepare = Prepare,
-           .is_internal = true}};
+  return TokenizerFunctions<Merges>("text.bpe", "text.bpe_ragged", params,
+                                    Infer, InferRagged, Prepare);
 }
 
 }  // namespace penstock::functions

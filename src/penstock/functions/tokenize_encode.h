@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,6 +39,33 @@ absl::StatusOr<std::vector<Column>> EncodeVectors(absl::Span<const Arg> args,
                                                   EvalContext& context) {
   return SplitVectors<int32_t>(args[0], ResultRows(args, context), {}, context,
                                EncoderOf<Model>(context));
+}
+
+// A tokenizer's two functions: of a text, and of a vector of texts.
+template <typename Model>
+std::vector<Function> TokenizerFunctions(
+    std::string_view of_text, std::string_view of_texts,
+    const std::vector<Param>& params, decltype(Function::infer) infer,
+    decltype(Function::infer_parts) infer_ragged,
+    decltype(Function::prepare) prepare) {
+  return {{.name = of_text,
+           .params = params,
+           .doc = "The numbers of a text's pieces.",
+           .example = "",
+           .infer = infer,
+           .eval = EncodeTexts<Model>,
+           .prepare = prepare,
+           .is_internal = true},
+          {.name = of_texts,
+           .params = params,
+           .doc = "The numbers of texts' pieces.",
+           .example = "",
+           .infer = nullptr,
+           .eval = nullptr,
+           .infer_parts = infer_ragged,
+           .eval_parts = EncodeVectors<Model>,
+           .prepare = prepare,
+           .is_internal = true}};
 }
 
 }  // namespace penstock::functions

@@ -381,24 +381,9 @@ std::vector<Function> SentencePieceFunctions() {
       {"escape_whitespaces", ParamKind::kBool, "True", "Spaces made visible."},
       {"treat_whitespace_as_suffix", ParamKind::kBool, "False",
        "Spaces end words."}};
-  return {{.name = "text.sentencepiece",
-           .params = params,
-           .doc = "The numbers of a text's pieces.",
-           .example = "",
-           .infer = Infer,
-           .eval = EncodeTexts<Model>,
-           .prepare = Prepare,
-           .is_internal = true},
-          {.name = "text.sentencepiece_ragged",
-           .params = params,
-           .doc = "The numbers of texts' pieces.",
-           .example = "",
-           .infer = nullptr,
-           .eval = nullptr,
-           .infer_parts = InferRagged,
-           .eval_parts = EncodeVectors<Model>,
-           .prepare = Prepare,
-           .is_internal = true}};
+  return TokenizerFunctions<Model>("text.sentencepiece",
+                                   "text.sentencepiece_ragged", params, Infer,
+                                   InferRagged, Prepare);
 }
 
 }  // namespace penstock::functions

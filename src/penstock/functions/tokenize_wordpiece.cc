@@ -272,24 +272,8 @@ std::vector<Function> WordPieceFunctions() {
       {"unknown", ParamKind::kText, "\"[UNK]\"", "For other words."},
       {"prefix", ParamKind::kText, "\"##\"", "Of pieces within a word."},
       {"max_characters", ParamKind::kInt, "100", "Of a word."}};
-  return {{.name = "text.wordpiece",
-           .params = params,
-           .doc = "The numbers of a text's pieces.",
-           .example = "",
-           .infer = Infer,
-           .eval = EncodeTexts<Pieces>,
-           .prepare = Prepare,
-           .is_internal = true},
-          {.name = "text.wordpiece_ragged",
-           .params = params,
-           .doc = "The numbers of texts' pieces.",
-           .example = "",
-           .infer = nullptr,
-           .eval = nullptr,
-           .infer_parts = InferRagged,
-           .eval_parts = EncodeVectors<Pieces>,
-           .prepare = Prepare,
-           .is_internal = true}};
+  return TokenizerFunctions<Pieces>("text.wordpiece", "text.wordpiece_ragged",
+                                    params, Infer, InferRagged, Prepare);
 }
 
 }  // namespace penstock::functions
