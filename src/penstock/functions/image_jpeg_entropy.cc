@@ -14,7 +14,7 @@ namespace {
 // Shifts by a register take three instructions of the oldest processors, one of
 // those of the last ten years.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(_GLIBCXX_TSAN)
 #define PENSTOCK_SHIFTS __attribute__((target_clones("default", "bmi2")))
 #else
 #define PENSTOCK_SHIFTS
@@ -26,6 +26,9 @@ constexpr int kSkipBits = 12;
 constexpr size_t kPadding = 4096;
 // A run that means the end of the block: no two others add up to it.
 constexpr uint8_t kEndOfBlock = 128;
+// A way to go that means a code of more than kSkipBits: with the end of a block
+// no way is as long.
+constexpr int kLongerCode = 192;
 // A file that adds up more than this is left to libjpeg.
 constexpr int32_t kMaxDc = 1 << 20;
 
@@ -54,24 +57,23 @@ struct JpegEntropy::Table {
     int symbol;
     int bits;  // 0: no such code
   };
-  // A code and its value, and how many coefficients it goes on.
+  // A code and its value: their bits, and how many coefficients they go on.
   struct Step {
     uint8_t bits;     // 0: it is a longer code
-    uint8_t advance;  // kEndOfBlock and more: to the end
-  };
-  // What the next kSkipBits bits begin with. Where a second code cannot be seen
-  // or there is none, `both` is `first`.
-  struct Skip {
-    Step first;
-    Step both;
+    uint8_t advance;  // kEndOfBlock: to the end
   };
 
   JHUFF_TBL from;
   bool is_made = false;
   Entry entries[1 << kTableBits];
-  int32_t largest[17];         // code of that length; -1 if there is none
-  int32_t offset[17];          // from a code to its place in from.huffval
-  Skip skips[1 << kSkipBits];  // of coefficients but the first
+  int32_t largest[17];  // code of that length; -1 if there is none
+  int32_t offset[17];   // from a code to its place in from.huffval
+  // Of coefficients but the first, by the next kSkipBits bits: the first code
+  // alone, and all that can be seen, of one block. A word has their bits in its
+  // low byte, then how many coefficients they go on, and in the rest how many
+  // all of them but the last.
+  Step steps[1 << kSkipBits];
+  uint32_t skips[1 << kSkipBits];
 
   void Make(const JHUFF_TBL& given, bool is_dc);
   void MakeSkips();
@@ -114,8 +116,8 @@ void JpegEntropy::Table::Make(const JHUFF_TBL& given, bool is_dc) {
 }
 
 void JpegEntropy::Table::MakeSkips() {
-  int lengths[1 << kSkipBits] = {};  // of the first codes alone
-  std::fill(std::begin(skips), std::end(skips), Skip{});
+  int lengths[1 << kSkipBits] = {};  // of the first codes, without values
+  std::fill(std::begin(steps), std::end(steps), Step{0, 0});
   int32_t code = 0;
   int place = 0;
   for (int length = 1; length <= kSkipBits; ++length, code <<= 1) {
@@ -127,19 +129,23 @@ void JpegEntropy::Table::MakeSkips() {
       const int rest = kSkipBits - length;
       const Step step = {static_cast<uint8_t>(length + size),
                          static_cast<uint8_t>(advance)};
-      std::fill_n(skips + (code << rest), 1 << rest, Skip{step, step});
+      std::fill_n(steps + (code << rest), 1 << rest, step);
       std::fill_n(lengths + (code << rest), 1 << rest, length);
     }
   }
   for (int i = 0; i < 1 << kSkipBits; ++i) {
-    const Step first = skips[i].first;
-    const int seen = kSkipBits - first.bits;
-    if (first.bits == 0 || seen <= 0 || first.advance >= kEndOfBlock) continue;
-    const int rest = (i << first.bits) & ((1 << kSkipBits) - 1);
-    if (lengths[rest] == 0 || lengths[rest] > seen) continue;
-    const Step second = skips[rest].first;
-    skips[i].both = {static_cast<uint8_t>(first.bits + second.bits),
-                     static_cast<uint8_t>(first.advance + second.advance)};
+    int bits = steps[i].bits;
+    int advance = steps[i].advance;
+    int before_last = 0;
+    while (bits > 0 && bits < kSkipBits && advance < DCTSIZE2) {
+      const int rest = (i << bits) & ((1 << kSkipBits) - 1);
+      if (lengths[rest] == 0 || lengths[rest] > kSkipBits - bits) break;
+      before_last = advance;
+      bits += steps[rest].bits;
+      advance += steps[rest].advance;
+    }
+    if (bits == 0) advance = kLongerCode;
+    skips[i] = static_cast<uint32_t>(before_last << 16 | advance << 8 | bits);
   }
 }
 
@@ -313,19 +319,34 @@ PENSTOCK_SHIFTS bool JpegEntropy::Decode(JBLOCKROW* blocks) {
     const Table::Entry* const entries = own.ac->entries;
     int k = 1;
     if (block == nullptr) {
-      const Table::Skip* const skips = own.ac->skips;
+      const uint32_t* const skips = own.ac->skips;
       auto step = [&] {
-        const Table::Skip skip = skips[window >> (64 - kSkipBits)];
-        // After the last coefficient, what follows is another block's.
-        const bool is_last = k + skip.first.advance >= DCTSIZE2;
-        const Table::Step taken = is_last ? skip.first : skip.both;
-        use(taken.bits);
-        k += taken.advance;
-        return taken.bits > 0 && k < DCTSIZE2;
+        const uint64_t at = window >> (64 - kSkipBits);
+        const uint32_t skip = skips[at];
+        if (k + static_cast<int>(skip >> 16) >= DCTSIZE2) [[unlikely]] {
+          // What follows the last coefficient is another block's.
+          use(own.ac->steps[at].bits);
+          k += own.ac->steps[at].advance;
+        } else {
+          use(static_cast<int>(skip & 63));
+          k += static_cast<int>(skip >> 8 & 255);
+        }
+        return k < DCTSIZE2;
       };
-      do {
-        refill();  // for two: 27 bits at most each
-      } while (step() && step());
+      while (true) {
+        do {
+          refill();  // for two: 27 bits at most each
+        } while (step() && step());
+        if (k < kLongerCode) break;
+        k -= kLongerCode;
+        refill();
+        const Table::Symbol symbol = own.ac->Find(window);
+        if (symbol.bits == 0) return false;
+        use(symbol.bits + (symbol.symbol & 15));
+        const bool ends = symbol.symbol < 0xf0 && (symbol.symbol & 15) == 0;
+        k += ends ? kEndOfBlock : (symbol.symbol >> 4) + 1;
+        if (k >= DCTSIZE2) break;
+      }
       if (k > DCTSIZE2 && k < kEndOfBlock) return false;
     }
     while (k < DCTSIZE2) {
