@@ -46,9 +46,7 @@ class Result:
     def ratio(self) -> float | None:
         if not self.peer:
             return None
-        if self.is_even:
-            return statistics.median(self.ours) / statistics.median(self.peer)
-        return self.best / max(self.peer)
+        return self._typical(self.ours) / self._typical(self.peer)
 
     @property
     def moonshot(self) -> float | None:
@@ -59,7 +57,15 @@ class Result:
             return self.row.moonshot
         if not self.bare or not self.peer:
             return None
-        return self.row.share_of_bare * max(self.bare) / max(self.peer)
+        bare = self.row.share_of_bare * self._typical(self.bare)
+        return bare / self._typical(self.peer)
+
+    @property
+    def bare_rate(self) -> float:
+        return self._typical(self.bare)
+
+    def _typical(self, rates: list[float]) -> float:
+        return statistics.median(rates) if self.is_even else max(rates)
 
     @property
     def verdict(self) -> str:
@@ -69,9 +75,10 @@ class Result:
             return "reached" if self.best <= self.row.limit else "missed"
         if self.ratio is None:
             return _NONE
-        if self.moonshot is not None and self.ratio >= self.moonshot:
-            return "moonshot"
-        return "reached" if self.ratio >= self.row.must_reach else "missed"
+        if self.ratio < self.row.must_reach:
+            return "missed"
+        is_beyond = self.moonshot is not None and self.ratio >= self.moonshot
+        return "moonshot" if is_beyond else "reached"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -140,7 +147,7 @@ def _moonshot(result: Result) -> str:
         share = f"{row.share_of_bare:.0%} of bare".replace("%", " %")
         if not result.bare:
             return share
-        return f"{share}: {rate(row.share_of_bare * max(result.bare))}"
+        return f"{share}: {rate(row.share_of_bare * result.bare_rate)}"
     return "≥ " + times(result.moonshot)
 
 

@@ -19,13 +19,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-import bare
 import plot
 import report
 from report import Result
-from workload import BENCH, NAMES, ROOT, AbsentError, Compared, Cost, load
+from workload import (
+    BENCH,
+    NAMES,
+    PEER_PYTHON,
+    ROOT,
+    AbsentError,
+    Compared,
+    Cost,
+    load,
+)
 
-PEER_PYTHON = ROOT / ".venv-frameworks/bin/python"
 RESULTS = BENCH / "results"
 SMOKE_SECONDS = 0.15
 EVEN_PARTS = 8
@@ -203,7 +210,7 @@ class Runner:
                 result.peer.append(rate)
             if result.has_bare:
                 self._progress.show(f"{at}, bare loop")
-                result.bare += bare.records_per_s()
+                result.bare += load(result.name).bare()
 
 
 def write(results: list[Result], runner: Runner) -> list[Path]:

@@ -21,6 +21,7 @@ from types import ModuleType
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
+PEER_PYTHON = ROOT / ".venv-frameworks/bin/python"
 # Large enough that no run ends, for sources that only count.
 ENDLESS = 1 << 40
 
@@ -64,7 +65,7 @@ class Compared:
     peer_variables: dict[str, str] = field(default_factory=dict)
     # Ours runs in the peer's environment too: it needs a package from there.
     is_ours_in_peers: bool = False
-    # An absolute rate that stands in for the moonshot: see bench/bare.py.
+    # Of the rate of the row's `bare()`: stands in for the moonshot.
     share_of_bare: float | None = None
     # The sides are within a few per cent, which the best of a few runs cannot
     # tell apart: eight times the turns, each as much shorter, and medians.

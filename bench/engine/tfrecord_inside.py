@@ -5,6 +5,7 @@ as E4's peer never makes a Python object of a record either.
 """
 
 import records
+from bare import records_per_s as bare  # noqa: F401
 from workload import Compared, load
 
 _E4 = load("engine/tfrecord")
