@@ -1023,7 +1023,8 @@ def random_int(
         minval: The least value.
         maxval: The end, which is never reached.
         dtype: That of the result.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call(
         "random_int",
@@ -1053,7 +1054,8 @@ def random_normal(
         mean: The mean.
         stddev: The standard deviation.
         dtype: That of the result.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call(
         "random_normal",
@@ -1083,7 +1085,8 @@ def random_uniform(
         minval: The least value.
         maxval: The end, which is never reached.
         dtype: That of the result.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call(
         "random_uniform",

@@ -393,7 +393,8 @@ def decode_random_resized_crop(
         channels: Those of the result: 1 (gray), 3 (RGB), or 0: the file's
             own.
         antialias: Averages over all pixels that a smaller image leaves out.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call(
         "image.decode_random_resized_crop",
@@ -700,7 +701,8 @@ def random_crop(image: Any, size: Any, seed: int | None = None) -> Any:
         image: height x width x channels, or several of them along a first
             dimension.
         size: Height and width of the result.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call("image.random_crop", (image, size), {"seed": seed})
 
@@ -715,7 +717,8 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
     Args:
         image: height x width x channels, or several of them along a first
             dimension.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call(
         "image.random_flip_left_right",
@@ -736,7 +739,8 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
     Args:
         image: height x width x channels, or several of them along a first
             dimension.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call("image.random_flip_up_down", (image,), {"seed": seed})
 
@@ -762,7 +766,8 @@ def random_resized_crop(
         scale: The part of the image's area, from and to.
         ratio: Width by height of the part, from and to.
         antialias: Averages over all pixels that a smaller image leaves out.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a
+            program are equal; left out, one is drawn for each dataset.
     """
     return _record.call(
         "image.random_resized_crop",

@@ -16,6 +16,7 @@ from penstock import _captures, _engine, _inside, _recording, _spec
 from penstock._adapted import users_own
 from penstock._dtypes import string
 from penstock._errors import (
+    InvalidArgumentError,
     InvalidTypeError,
     PenstockError,
     UnsupportedFunctionError,
@@ -48,6 +49,7 @@ class PythonFunction:
     function: Callable[..., Any]
     output_signature: Any = None
     rng: bool = False
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def python_function(
     *,
     output_signature: Any = None,
     rng: bool = False,
+    seed: int | None = None,
 ) -> PythonFunction:
     """Runs `function` as Python, and says what it returns.
 
@@ -83,8 +86,15 @@ def python_function(
             are computed when the pipeline is built.
         rng: Whether it is called with `rng=`, a numpy `Generator` that is the
             same for the same element, seed and epoch, wherever it runs.
+        seed: Makes what `rng` gives the same in every run of the program. Left
+            out, one is drawn for each dataset and kept in its state.
     """
-    return PythonFunction(function, output_signature, rng)
+    if seed is not None and not rng:
+        raise refused(
+            InvalidArgumentError,
+            "seed is for functions with rng=True; got rng=False",
+        )
+    return PythonFunction(function, output_signature, rng, seed)
 
 
 def native(function: Callable[..., Any]) -> NativeFunction:
@@ -108,7 +118,7 @@ def plain(function: Any) -> Any:
 def like(given: Any, function: Callable[..., Any]) -> Any:
     """`function`, around that of `given`, to be run as that is."""
     if isinstance(given, PythonFunction):
-        return PythonFunction(function, rng=given.rng)
+        return PythonFunction(function, rng=given.rng, seed=given.seed)
     if isinstance(given, NativeFunction):
         return NativeFunction(function)
     return function
@@ -352,10 +362,14 @@ def _as_python(
         structure = _learn(asked, dataset, reason)
         packed = dataclasses.replace(packed, outputs=structure)
     shown = _spec.DatasetSpec(structure) if how == ROWS else structure
-    return _recorded(packed, shown, reason)
+    return _recorded(packed, shown, reason, given.seed)
 
 
-def _recorded(packed: Packed, output: Any, reason: str) -> Recorded:
+def _recorded(
+    packed: Packed, output: Any, reason: str, seed: int | None = None
+) -> Recorded:
+    from penstock import _pipeline
+
     function = packed.function
     try:
         data = pack(packed)
@@ -376,6 +390,7 @@ def _recorded(packed: Packed, output: Any, reason: str) -> Recorded:
             "identity": _captures.identity_of(users_own(function)),
             "reason": reason.split("\n")[0],
             "is_random": packed.has_rng,
+            **_pipeline.seed(seed),
         },
     }
     return Recorded(message, _spec.types_of(output), None, (capture,))

@@ -344,6 +344,22 @@ def test_random_generators_belong_to_elements():
     assert len(list(again)) == 50
 
 
+def test_seeds_of_random_generators():
+    def draws(x, rng):
+        return rng.normal() + float(x)
+
+    def drawn(seed):
+        f = ps.python_function(draws, rng=True, seed=seed)
+        ds = Dataset.range(9).map(f)
+        return list(ds), list(ds)
+
+    assert drawn(7) == drawn(7) != drawn(8)
+    assert drawn(None) != drawn(None), "each dataset draws its own"
+    assert drawn(7)[0] != drawn(7)[1], "another epoch"
+    with pytest.raises(ps.InvalidArgumentError, match="rng=True"):
+        ps.python_function(draws, seed=7)
+
+
 def test_state_at_every_position():
     ds = Dataset.range(30).map(counted).filter(lambda x: str(x)[-1] != "4")
     whole = [int(x) for x in ds]

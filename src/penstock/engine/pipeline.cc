@@ -22,6 +22,9 @@ constexpr uint64_t kStateVersion = 1;
 // Whether every random call of the function was given a seed of its own: then
 // the node needs none that is drawn.
 bool HasOwnSeeds(const plan::Function& function) {
+  if (function.has_python() && function.python().is_random()) {
+    return function.python().has_seed();
+  }
   for (const plan::Function::Step& step : function.steps()) {
     if (!step.has_call()) continue;
     const functions::Function* called =

@@ -32,6 +32,12 @@ absl::StatusOr<std::string_view> TextAttr(const Attrs& attrs,
 absl::StatusOr<std::optional<Ints>> AxisAttr(const Attrs& attrs,
                                              std::string_view name);
 
+// What all random functions have.
+inline constexpr Param kSeed = {
+    "seed", ParamKind::kInt, "None",
+    "If every random call of a function has one, all runs of a program are "
+    "equal; left out, one is drawn for each dataset."};
+
 // 0 <= axis < rank, counting from the end if negative; else what numpy says.
 absl::StatusOr<int> NormalAxis(int64_t axis, int rank);
 

@@ -449,8 +449,7 @@ std::vector<Function> ImageGeometryFunctions() {
   const Param image = {"image", ParamKind::kTensor, "",
                        "height x width x channels, or several of them along a "
                        "first dimension."};
-  const Param seed = {"seed", ParamKind::kInt, "None",
-                      "Tells calls apart; the pipeline's own seed counts too."};
+  const Param& seed = kSeed;
   auto box = [](int i, std::string_view doc) -> Param {
     return {kBoxNames[i], ParamKind::kInt, "", doc};
   };

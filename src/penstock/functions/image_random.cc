@@ -394,8 +394,7 @@ std::vector<Function> ImageRandomFunctions() {
   const Param antialias = {
       "antialias", ParamKind::kBool, "False",
       "Averages over all pixels that a smaller image leaves out."};
-  const Param seed = {"seed", ParamKind::kInt, "None",
-                      "Tells calls apart; the pipeline's own seed counts too."};
+  const Param& seed = kSeed;
   return {
       {.name = "image.random_resized_crop",
        .params = {{"image", ParamKind::kTensor, "",
