@@ -14,6 +14,7 @@ then buffers that start at multiples of 64 bytes.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -111,6 +112,18 @@ def flatten(column: Column) -> FlatColumn:
     return FlatColumn(dtype, b"".join(items), starts, dims, shape)
 
 
+def dense_offsets(
+    shapes: list[tuple[int, ...]], dtypes: list[np.dtype[Any]]
+) -> tuple[list[int], int]:
+    """Where `Encoded` puts dense columns of numbers, and where they end."""
+    offsets = []
+    end = HEADER.size + len(shapes) * DESCRIPTOR.size
+    for shape, dtype in zip(shapes, dtypes, strict=True):
+        offsets.append(_round_up(end, _ALIGNMENT))
+        end = offsets[-1] + math.prod(shape) * dtype.itemsize
+    return offsets, end
+
+
 class _Buffer(NamedTuple):
     offset: int
     data: Any  # anything that numpy reads as bytes
@@ -136,12 +149,17 @@ class Encoded:
         self._head = header + b"".join(descriptors)
 
     def write(self, out: Any) -> None:
-        """Writes to a buffer of `size` zero bytes."""
+        """Writes to a buffer of `size` zero bytes.
+
+        What lies in its place there already, as `dense_offsets` says, stays.
+        """
         target = np.frombuffer(out, np.uint8)
         target[: len(self._head)] = np.frombuffer(self._head, np.uint8)
+        start = target.__array_interface__["data"][0]
         for offset, data in self._buffers:
             source = _as_bytes(data)
-            target[offset : offset + source.size] = source
+            if source.__array_interface__["data"][0] != start + offset:
+                target[offset : offset + source.size] = source
 
     def to_bytes(self) -> bytes:
         out = bytearray(self.size)

@@ -17,13 +17,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock import _chunk, _dtypes, _errors, _inside, _spec
 from penstock._adapted import users_own
-from penstock._user_rows import Convert, Rows, convert, converter, describe
+from penstock._user_rows import (
+    Convert,
+    DenseRows,
+    Rows,
+    convert,
+    converter,
+    describe,
+)
 
 _ALIGNMENT = 64
 _HEAD = struct.Struct("<QQ")
@@ -149,6 +156,18 @@ def load(fd: int, size: int) -> Function:
     return FoldFunction(packed)
 
 
+class Call(NamedTuple):
+    """Rows that a function is to be called with."""
+
+    columns: list[list[Any]]
+    rows: int
+    seeds: list[Any] | None
+    known: set[int]  # rows that are errors already
+    progress: Any  # where to write which row it is at
+    max_bytes: int  # that the rows of an element may take; 0: any
+    out: memoryview | None  # where results may lie from the start
+
+
 class Function(abc.ABC):
     """A function, and how rows become its arguments and results rows."""
 
@@ -161,50 +180,48 @@ class Function(abc.ABC):
         self._assemble = _spec.assembler(packed.inputs)
 
     def run(
-        self, data: bytearray, progress: Any, max_bytes: int
+        self,
+        data: memoryview,
+        progress: Any,
+        max_bytes: int,
+        out: memoryview | None,
     ) -> tuple[_chunk.Encoded, int]:
-        """The results of all rows, and the nanoseconds they took."""
+        """The results of all rows, and the nanoseconds they took.
+
+        What is to be written to `out` may lie there when it returns.
+        """
         root = np.frombuffer(data, np.uint8)
         head = _chunk.head_size(_chunk.HEADER.unpack_from(data)[1])
         layout = _chunk.read_layout(bytes(data[:head]))
         rows = layout.rows
+        if any(c.rank and c.dtype != _dtypes.string for c in layout.columns):
+            root = root.copy()  # Functions may keep and change their arrays.
         columns = [_chunk.column_rows(root, c, rows) for c in layout.columns]
-        seeds = columns.pop() if self.packed.has_rng else None
-        known = {
-            error.row for error in _chunk.read_errors(memoryview(data), layout)
-        }
+        call = Call(
+            seeds=columns.pop() if self.packed.has_rng else None,
+            columns=columns,
+            rows=rows,
+            known={each.row for each in _chunk.read_errors(data, layout)},
+            progress=progress,
+            max_bytes=max_bytes,
+            out=out,
+        )
         start = time.perf_counter_ns()
-        encoded = self._run(columns, rows, seeds, known, progress, max_bytes)
+        encoded = self._run(call)
         return encoded, time.perf_counter_ns() - start
 
     @abc.abstractmethod
-    def _run(
-        self,
-        columns: list[list[Any]],
-        rows: int,
-        seeds: list[Any] | None,
-        known: set[int],
-        progress: Any,
-        max_bytes: int,
-    ) -> _chunk.Encoded:
-        """The results of all rows; those in `known` are errors already."""
+    def _run(self, call: Call) -> _chunk.Encoded:
+        """The results of all rows."""
 
-    def _results(
-        self,
-        columns: list[list[Any]],
-        rows: int,
-        seeds: list[Any] | None,
-        known: set[int],
-        progress: Any,
-        out: Rows,
-    ) -> Iterator[Any]:
+    def _results(self, call: Call, out: Rows) -> Iterator[Any]:
         """What each row gives; errors go to `out` in their places."""
-        for row, element in enumerate(self._assemble(columns, rows)):
-            if row in known:
+        for row, element in enumerate(self._assemble(call.columns, call.rows)):
+            if row in call.known:
                 _add_error(out, None)
                 continue
-            progress[1] = row
-            seed = None if seeds is None else seeds[row]
+            call.progress[1] = row
+            seed = None if call.seeds is None else call.seeds[row]
             try:
                 result = self._call(seed, *self._arguments(element))
             except BaseException as error:
@@ -232,7 +249,8 @@ class ValueFunction(Function):
         super().__init__(packed)
         outputs = packed.outputs
         self._specs = _spec.flatten(outputs)
-        self._convert = converter(outputs)
+        # Rows are copied as they are added.
+        self._convert = converter(outputs, copies=False)
         # One number a row: gathered without looking at each.
         self._dtype = None
         if (
@@ -242,28 +260,19 @@ class ValueFunction(Function):
         ):
             self._dtype = outputs.dtype.dtype
 
-    def _run(
-        self,
-        columns: list[list[Any]],
-        rows: int,
-        seeds: list[Any] | None,
-        known: set[int],
-        progress: Any,
-        max_bytes: int,
-    ) -> _chunk.Encoded:
+    def _run(self, call: Call) -> _chunk.Encoded:
         if self._dtype is None:
-            out = Rows()
+            gathered = DenseRows(call.rows, call.out)
             # At once: the next call may change what this one returned.
-            for result in self._results(
-                columns, rows, seeds, known, progress, out
-            ):
-                _add(out, self._convert, result)
-            return out.chunk(self._specs)
+            for result in self._results(call, gathered):
+                _add(gathered, self._convert, result)
+            return gathered.chunk(self._specs)
         function = self._function
         is_unpacked = self._is_unpacked
+        seeds, progress = call.seeds, call.progress
         results: list[Any] = []
-        errors: Errors = dict.fromkeys(known)
-        for row, element in enumerate(self._assemble(columns, rows)):
+        errors: Errors = dict.fromkeys(call.known)
+        for row, element in enumerate(self._assemble(call.columns, call.rows)):
             if row in errors:
                 results.append(None)
                 continue
@@ -294,7 +303,7 @@ class ValueFunction(Function):
             if array.ndim == 1 and array.dtype == self._dtype:
                 column = _chunk.Column(self._specs[0].dtype, array)
                 return _chunk.Encoded([column], len(results))
-        rows = Rows()
+        rows = DenseRows(len(results), None)
         for row, result in enumerate(results):
             if row in errors:
                 _add_error(rows, errors[row])
@@ -311,29 +320,21 @@ class RowsFunction(Function):
         self._specs = _spec.flatten(packed.outputs)
         self._convert = converter(packed.outputs)
 
-    def _run(
-        self,
-        columns: list[list[Any]],
-        rows: int,
-        seeds: list[Any] | None,
-        known: set[int],
-        progress: Any,
-        max_bytes: int,
-    ) -> _chunk.Encoded:
+    def _run(self, call: Call) -> _chunk.Encoded:
         out = Rows()
         text = _spec.TensorSpec((), _dtypes.string)
-        for result in self._results(columns, rows, seeds, known, progress, out):
+        for result in self._results(call, out):
             try:
-                nested = self._rows(iterate(result), max_bytes)
+                nested = self._rows(iterate(result), call.max_bytes)
             except BaseException as error:
                 _add_error(out, error)
                 continue
             if nested is None:
                 out.add_error(
                     _RESOURCE_EXHAUSTED,
-                    f"the rows of an element must take at most {max_bytes} "
-                    "bytes; got more\n  Give fewer rows for an element, or "
-                    "raise Options(max_element_bytes=...).",
+                    "the rows of an element must take at most "
+                    f"{call.max_bytes} bytes; got more\n  Give fewer rows for "
+                    "an element, or raise Options(max_element_bytes=...).",
                 )
             else:
                 out.add(convert(text, nested.encode(self._specs)))
@@ -380,16 +381,8 @@ class FoldFunction(Function):
         self._convert_state = converter(self._state)
         self._convert_output = converter(self._output)
 
-    def _run(
-        self,
-        columns: list[list[Any]],
-        rows: int,
-        seeds: list[Any] | None,
-        known: set[int],
-        progress: Any,
-        max_bytes: int,
-    ) -> _chunk.Encoded:
-        given = columns.pop()[0]
+    def _run(self, call: Call) -> _chunk.Encoded:
+        given = call.columns.pop()[0]
         values = [
             _dtypes.to_array(column[0], spec.dtype)
             for column, spec in zip(
@@ -398,16 +391,16 @@ class FoldFunction(Function):
         ]
         out = Rows()
         has_failed = False
-        for row, element in enumerate(self._assemble(columns, rows)):
-            if row in known or (has_failed and not self._is_scan):
+        for row, element in enumerate(self._assemble(call.columns, call.rows)):
+            if row in call.known or (has_failed and not self._is_scan):
                 # A reduce gives its first error, and nothing else.
                 has_failed = True
                 _add_error(out, None)
                 continue
-            progress[1] = row
+            call.progress[1] = row
             copies = [[x.copy() if x.ndim else x[()]] for x in values]
             state = self._make_state(copies, 1)[0]
-            seed = None if seeds is None else seeds[row]
+            seed = None if call.seeds is None else call.seeds[row]
             try:
                 result = self._call(seed, state, element)
             except BaseException as error:
@@ -423,11 +416,11 @@ class FoldFunction(Function):
                 continue
             values = new
             out.add(outputs)
-        states = np.full(rows, b"", object)
+        states = np.full(call.rows, b"", object)
         states[-1] = self._encode(values)
         return _chunk.Encoded(
             [*out.columns(self._specs), _chunk.Column(_dtypes.string, states)],
-            rows,
+            call.rows,
             out.errors,
         )
 
@@ -451,24 +444,16 @@ class FoldFunction(Function):
 class Asked(Function):
     """What the function returns is not the row, but how it is to be told."""
 
-    def _run(
-        self,
-        columns: list[list[Any]],
-        rows: int,
-        seeds: list[Any] | None,
-        known: set[int],
-        progress: Any,
-        max_bytes: int,
-    ) -> _chunk.Encoded:
+    def _run(self, call: Call) -> _chunk.Encoded:
         cloudpickle = importlib.import_module("cloudpickle")
         text = _spec.TensorSpec((), _dtypes.string)
         out = Rows()
-        for row, element in enumerate(self._assemble(columns, rows)):
-            if row in known:
+        for row, element in enumerate(self._assemble(call.columns, call.rows)):
+            if row in call.known:
                 _add_error(out, None)
                 continue
-            progress[1] = row
-            seed = None if seeds is None else seeds[row]
+            call.progress[1] = row
+            seed = None if call.seeds is None else call.seeds[row]
             try:
                 if self.packed.use == SCAN:
                     result = self._call(seed, self.packed.state, element)

@@ -82,7 +82,7 @@ class Worker:
                 self._functions.pop(function, None)
             elif kind == _CALL:
                 memory = self._segments[segment]
-                data = bytearray(memory[offset : offset + size])
+                data = memoryview(memory)[offset : offset + size]
                 out = None
                 if room:
                     out = memoryview(self._segments[out_segment])
@@ -107,7 +107,7 @@ class Worker:
         self,
         number: int,
         call: int,
-        data: bytearray,
+        data: memoryview,
         out: memoryview | None,
         max_bytes: int,
     ) -> None:
@@ -117,7 +117,7 @@ class Worker:
         self._progress[1] = (1 << 64) - 1  # no row yet
         self._progress[0] = call
         try:
-            encoded, nanos = function.run(data, self._progress, max_bytes)
+            encoded, nanos = function.run(data, self._progress, max_bytes, out)
         except Exception as error:  # Of ours, not of the function.
             return self._fail(call, describe(error))
         self._progress[0] = 0

@@ -31,6 +31,7 @@ class Rows:
         return self._ranks is None or self._ranks == [x.ndim for x in values]
 
     def add(self, values: list[_chunk.Array]) -> None:
+        """Adds a row. `values` are kept, and so must not change."""
         if self._ranks is None:
             self._ranks = [value.ndim for value in values]
         self._rows.append(values)
@@ -73,6 +74,89 @@ class Rows:
         return columns
 
 
+class DenseRows(Rows):
+    """Rows that are likely to have one shape: each is copied but once.
+
+    The first row says what room its columns need for `capacity` rows. They lie
+    in `out` from the start if they fit. A row of another shape, or a string,
+    makes these rows like all others.
+    """
+
+    def __init__(self, capacity: int, out: memoryview | None) -> None:
+        super().__init__()
+        self._capacity = capacity
+        self._out = out
+        self._columns: list[_chunk.Array] | None = None
+        self._shapes: list[tuple[int, ...]] = []  # of a row
+        self._is_dense = True
+
+    def add(self, values: list[_chunk.Array]) -> None:
+        """Adds a row; `values` may change afterwards."""
+        if self._is_dense and self._columns is None:
+            self._begin(values)
+        columns = self._columns
+        if columns is not None:
+            row = self.count
+            if [value.shape for value in values] == self._shapes:
+                for column, value in zip(columns, values, strict=True):
+                    column[row] = value
+                self._rows.append(_IN_COLUMNS)
+                return
+            self._give_up()
+        super().add([value.copy() for value in values])
+
+    def add_error(self, code: int, message: str) -> None:
+        for column in self._columns or ():
+            column[self.count] = 0
+        super().add_error(code, message)
+
+    def columns(self, specs: list[_spec.TensorSpec]) -> list[_chunk.Column]:
+        if self._columns is None:
+            return super().columns(specs)
+        return [
+            _chunk.Column(spec.dtype, column[: self.count])
+            for spec, column in zip(specs, self._columns, strict=True)
+        ]
+
+    def _begin(self, values: list[_chunk.Array]) -> None:
+        self._ranks = [value.ndim for value in values]
+        if any(value.dtype == object for value in values):
+            self._is_dense = False
+            return
+        self._shapes = [value.shape for value in values]
+        shapes = [(self._capacity, *shape) for shape in self._shapes]
+        dtypes = [value.dtype for value in values]
+        offsets, end = _chunk.dense_offsets(shapes, dtypes)
+        if self._out is not None and end <= len(self._out):
+            self._columns = [
+                np.ndarray(shape, dtype, self._out, offset)
+                for shape, dtype, offset in zip(
+                    shapes, dtypes, offsets, strict=True
+                )
+            ]
+        else:
+            self._columns = [
+                np.empty(shape, dtype)
+                for shape, dtype in zip(shapes, dtypes, strict=True)
+            ]
+        for column in self._columns:
+            column[: self.count] = 0
+
+    def _give_up(self) -> None:
+        """Copies the rows out of their columns, for good."""
+        columns = self._columns or []
+        self._rows = [
+            None if row is None else [column[i].copy() for column in columns]
+            for i, row in enumerate(self._rows)
+        ]
+        self._columns = None
+        self._is_dense = False
+
+
+# Stands for a row whose values lie in columns.
+_IN_COLUMNS: list[_chunk.Array] = []
+
+
 def _bytes(value: _chunk.Array) -> int:
     if value.dtype != object:
         return value.nbytes
@@ -90,9 +174,12 @@ def convert(structure: Any, value: Any) -> list[_chunk.Array]:
     return converter(structure)(value)
 
 
-def converter(structure: Any) -> Convert:
-    """What `convert` does for many values, made ready once."""
-    leaves = [_leaf(spec) for spec in _spec.flatten(structure)]
+def converter(structure: Any, *, copies: bool = True) -> Convert:
+    """What `convert` does for many values, made ready once.
+
+    Without `copies`, arrays may be the user's own and change later.
+    """
+    leaves = [_leaf(spec, copies) for spec in _spec.flatten(structure)]
     if _spec.is_leaf(structure):
         only = leaves[0]
         return lambda value: [only(value)]
@@ -115,12 +202,14 @@ def converter(structure: Any) -> Convert:
     return convert_tuple
 
 
-def _leaf(spec: _spec.TensorSpec) -> Callable[[Any], _chunk.Array]:
+def _leaf(
+    spec: _spec.TensorSpec, copies: bool
+) -> Callable[[Any], _chunk.Array]:
     dtype = spec.dtype
 
     def any_value(item: Any) -> _chunk.Array:
         array = _dtypes.to_array(item, dtype)
-        if array is item or array.base is not None:
+        if copies and (array is item or array.base is not None):
             array = array.copy()
         if not spec.accepts(array.shape):
             raise ValueError(
@@ -141,8 +230,8 @@ def _leaf(spec: _spec.TensorSpec) -> Callable[[Any], _chunk.Array]:
                 and item.flags.c_contiguous
                 and spec.accepts(item.shape)
             ):
-                copied: _chunk.Array = item.copy()
-                return copied
+                same: _chunk.Array = item.copy() if copies else item
+                return same
             return any_value(item)
 
         return array
