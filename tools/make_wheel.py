@@ -46,6 +46,7 @@ SYSTEM_LIBRARIES = {
 LICENSED = (
     "libabsl-dev",
     "libfarmhash-dev",
+    "libhwy-dev",
     "libicu-dev",
     "libisal-dev",
     "libprotobuf-dev",

@@ -8,10 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "absl/strings/str_cat.h"
 #include "penstock/functions/promote.h"
 
@@ -50,7 +46,7 @@ void BilinearTable(Resizer::Axis& axis) {
 void PairUp(Resizer::Axis& axis) {
   for (int64_t i = 0; i + 2 <= axis.to; i += 2) {
     if (3 * axis.lower[i + 1] + 8 > 3 * axis.from) return;
-    Resizer::RgbPair pair = {};
+    RgbPair pair = {};
     for (int k = 0; k < 2; ++k) {
       const int32_t lower = axis.lower[i + k];
       const int32_t step = axis.upper[i + k] - lower;  // 0 or 1
@@ -226,76 +222,6 @@ void LerpRow(const T* row, const Resizer::Axis& x, int64_t begin,
   }
 }
 
-#if defined(__x86_64__)
-
-// No fused multiply-add: results are the same on every machine.
-#define PENSTOCK_AVX2 __attribute__((target("avx2")))
-
-bool HasAvx2() {
-  static const bool has = __builtin_cpu_supports("avx2") != 0;
-  return has;
-}
-
-inline int64_t Load8(const uint8_t* at) {
-  int64_t bytes;
-  std::memcpy(&bytes, at, sizeof(bytes));
-  return bytes;
-}
-
-// Two pixels of three bytes at a time, written as four items each: outputs
-// overlap. Gives how many outputs were made.
-PENSTOCK_AVX2 int64_t LerpRgbRow(const uint8_t* row, const Resizer::Axis& x,
-                                 float* out) {
-  const __m128i signs = _mm_set1_epi16(static_cast<int16_t>(0xff01));
-  for (const Resizer::RgbPair& pair : x.pairs) {
-    const __m128i pixels = _mm_set_epi64x(Load8(row + pair.offset[1]),
-                                          Load8(row + pair.offset[0]));
-    const __m128i bytes = _mm_shuffle_epi8(
-        pixels,
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(pair.shuffle)));
-    // Each 16 bits: the right pixel's byte, and above it the left one's.
-    const __m256 step = _mm256_cvtepi32_ps(
-        _mm256_cvtepi16_epi32(_mm_maddubs_epi16(bytes, signs)));
-    const __m256 left =
-        _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_srli_epi16(bytes, 8)));
-    const __m256 made =
-        _mm256_add_ps(left, _mm256_mul_ps(step, _mm256_loadu_ps(pair.lerp)));
-    _mm_storeu_ps(out, _mm256_castps256_ps128(made));
-    _mm_storeu_ps(out + 3, _mm256_extractf128_ps(made, 1));
-    out += 6;
-  }
-  return 2 * static_cast<int64_t>(x.pairs.size());
-}
-
-PENSTOCK_AVX2 void LerpRowsAvx2(const float* top, const float* bottom,
-                                float share, int64_t count, float* out) {
-  const __m256 shares = _mm256_set1_ps(share);
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const __m256 above = _mm256_loadu_ps(top + i);
-    const __m256 below = _mm256_loadu_ps(bottom + i);
-    _mm256_storeu_ps(
-        out + i, _mm256_add_ps(above, _mm256_mul_ps(_mm256_sub_ps(below, above),
-                                                    shares)));
-  }
-  for (; i < count; ++i) out[i] = top[i] + (bottom[i] - top[i]) * share;
-}
-
-#endif
-
-void LerpRows(const float* top, const float* bottom, float share, int64_t count,
-              float* out) {
-#if defined(__x86_64__)
-  if (HasAvx2()) {
-    LerpRowsAvx2(top, bottom, share, count, out);
-    return;
-  }
-#endif
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = top[i] + (bottom[i] - top[i]) * share;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<ResizeMethod> ParseResizeMethod(std::string_view name) {
@@ -357,11 +283,12 @@ void Resizer::Bilinear(const PixelView& from, float* out) {
     const T* row = pixels + y * from.row_items;
     float* to = rows_[k].data();
     int64_t done = 0;
-#if defined(__x86_64__)
     if constexpr (std::is_same_v<T, uint8_t>) {
-      if (from.channels == 3 && HasAvx2()) done = LerpRgbRow(row, x_, to);
+      if (from.channels == 3) {
+        LerpRgbPairs(row, x_.pairs, to);
+        done = 2 * static_cast<int64_t>(x_.pairs.size());
+      }
     }
-#endif
     if (from.channels == 3) {
       LerpRow(row, x_, done, 3, to);
     } else if (from.channels == 1) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "penstock/data/dtype.h"
+#include "penstock/functions/image_lerp.h"
 
 namespace penstock::functions {
 
@@ -50,13 +51,6 @@ class Resizer final {
   // The same for kNearest: `out` has items of from.dtype.
   void ResizeNearest(const PixelView& from, int64_t height, int64_t width,
                      void* out);
-
-  // Two outputs of an axis of pixels of three bytes, for vectors.
-  struct RgbPair {
-    int32_t offset[2];    // of the lower pixels, in bytes
-    uint8_t shuffle[16];  // from those 2 x 8 bytes to upper, lower, upper, …
-    float lerp[8];        // each share four times
-  };
 
   // Of one axis: which pixels an output is made of.
   struct Axis {
