@@ -250,14 +250,14 @@ class WordPiece(_Tokenizer):
 
 
 class SentencePiece(_Tokenizer):
-    """A tokenizer from a SentencePiece model: unigram or byte-pair encoding.
+    """A tokenizer from a SentencePiece model of any kind.
 
     Args:
         model: A `.model` file, or its bytes.
 
     Raises:
         NotFoundError: There is no such file.
-        InvalidArgumentError: It is no such model, or one of another kind.
+        InvalidArgumentError: It is no such model.
     """
 
     __slots__ = ("_attrs", "_leading", "_tables")
