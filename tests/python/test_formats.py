@@ -266,7 +266,7 @@ def test_a_missing_image_is_an_error_at_its_place(folder):
     (folder / "0" / "04.png").unlink()
     it = iter(ds)
     assert [int(next(it)[0]) for _ in range(2)] == [0, 2]
-    with pytest.raises(ps.NotFoundError, match="04.png"):
+    with pytest.raises(ps.NotFoundError, match=r"04\.png"):
         next(it)
     assert len(list(it)) == 77
     assert len(list(ds.ignore_errors())) == 79
