@@ -18,11 +18,11 @@ import abc
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _sentencepiece, _splits, lookup, strings
+from penstock import _names, _sentencepiece, _splits, lookup, strings
 from penstock._errors import InvalidArgumentError, NotFoundError
 from penstock._location import refused
 
@@ -345,3 +345,6 @@ def _read_json(path: str) -> Mapping[str, int]:
 
 for _each in (ByteLevelBPE, SentencePiece, WordPiece):
     _each.__module__ = __name__
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_module(__name__, __all__)
