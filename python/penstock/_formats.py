@@ -270,9 +270,10 @@ class ImageFolderDataset(Dataset):
     Args:
         directory: It has a folder for each class.
         extensions: Of the files that are taken, in any letters.
-        shuffle: Whether files are taken in a random order instead of by name.
-        seed: Of that order; needed with `shuffle`. It is the same in every
-            epoch: `shuffle()` after it gives each epoch another.
+        shuffle: Whether files are taken in a random order instead of by name:
+            all of them are shuffled, and another order is drawn for each epoch.
+        seed: Fixes those orders.
+        reshuffle_each_iteration: False for one order in all epochs.
     """
 
     class_names: list[str]
@@ -290,6 +291,7 @@ class ImageFolderDataset(Dataset):
         ),
         shuffle: bool = False,
         seed: int | None = None,
+        reshuffle_each_iteration: bool = True,
     ) -> None:
         root = Path(directory)
         if not root.is_dir():
@@ -314,19 +316,25 @@ class ImageFolderDataset(Dataset):
                 f"expected files with one of {list(ends)} in folders of "
                 f"{root}; found none",
             )
-        order = np.arange(len(names))
+        files = Dataset.from_tensor_slices((names, np.array(labels)))
         if shuffle:
-            if seed is None:
-                raise refused(
-                    InvalidArgumentError, "shuffle=True needs a seed; got None"
-                )
-            order = np.random.default_rng(seed).permutation(len(names))
-        files = Dataset.__new__(Dataset)
-        body = {"whole": {}, **_common(None, None)}
-        _read(files, body, [names[i] for i in order], None, _never)
-        numbers = Dataset.from_tensor_slices(np.array(labels)[order])
-        _become(self, Dataset.zip((files, numbers)))
+            files = files.shuffle(len(names), seed, reshuffle_each_iteration)
+        # Each gives one element, so that the order stays; those ahead are
+        # being read while one is waited for.
+        made = files.interleave(_labelled, cycle_length=_FILES_AHEAD)
+        _become(self, made.assert_cardinality(len(names)))
         self.class_names = classes
+
+
+_FILES_AHEAD = 16
+
+
+def _labelled(name: Any, label: Any) -> Dataset:
+    """A file's bytes with its label: one element."""
+    contents = Dataset.__new__(Dataset)
+    body = {"whole": {}, **_common(None, None)}
+    _read(contents, body, name, None, _never)
+    return Dataset.zip((contents, Dataset.from_tensors(label)))
 
 
 def _become(into: Dataset, made: Dataset) -> None:

@@ -82,8 +82,9 @@ def python_function(
     Args:
         function: Any function that can be pickled with cloudpickle.
         output_signature: The structure that it returns, with a `TensorSpec` for
-            each tensor. Left out, it is learnt from the first elements, which
-            are computed when the pipeline is built.
+            each tensor. Left out, structure, dtypes and ranks are learnt from
+            the first elements, which are computed when the pipeline is built;
+            sizes stay unknown (`ps.ensure_shape` says them afterwards).
         rng: Whether it is called with `rng=`, a numpy `Generator` that is the
             same for the same element, seed and epoch, wherever it runs.
         seed: Makes what `rng` gives the same in every run of the program. Left

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock import _engine, _purity, _recording, _spec
+from penstock import _engine, _names, _purity, _recording, _spec
 from penstock._adapted import users_own
 from penstock._errors import (
     InvalidTypeError,
@@ -150,6 +150,8 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 def _mistake(error: Exception, arguments: tuple[Any, ...]) -> str:
     """What would be as wrong with values as it is with symbols; else ""."""
+    if _names.is_unknown(error):
+        return f"use names that are there: {error}"
     dicts = [x for x in arguments if isinstance(x, Mapping)]
     keys = ", ".join(map(_keys, dicts))
     if isinstance(error, KeyError) and dicts:

@@ -53,6 +53,10 @@ class Transforms(Pipeline):
         Penstock's functions and numpy's functions of the same names. Arrays,
         lists and dicts that it captures are taken as they are now.
 
+        Any other function runs as Python, in processes beside the engine. The
+        sizes of what it returns are unknown unless `ps.python_function` or
+        `ps.ensure_shape` says them.
+
         Example:
             >>> list(ps.Dataset.range(3).map(lambda x: x * x + 1))
             [np.int64(1), np.int64(2), np.int64(5)]

@@ -16,9 +16,9 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock import _functions, _image_functions, _record
+from penstock import _functions, _image_functions, _names, _record
 from penstock._image_functions import *  # noqa: F403
 from penstock._image_functions import (
     adjust_brightness,
@@ -172,3 +172,7 @@ def _check_factors(lower: float, upper: float) -> None:
         raise ValueError(
             f"factors must be 0 <= lower < upper; got {lower} and {upper}"
         )
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_module(__name__, __all__)

@@ -6,11 +6,11 @@ The names and results are those of `tf.io`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _dtypes, _record, _spec
+from penstock import _dtypes, _names, _record, _spec
 from penstock._dtypes import DType
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._features import (
@@ -354,3 +354,7 @@ def _json_line(pointer: str, node: Any, tensors: list[Any]) -> str:
         )
     dims = ",".join(str(-1 if d is None else d) for d in spec.shape) or "-"
     return f"{spec.dtype.name} {dims} {default}"
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_module(__name__, __all__)

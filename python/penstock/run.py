@@ -45,6 +45,8 @@ _BAR_WIDTH = 24
 _SHARE_WIDTH = 12
 # The part of the wall time from which on a thread is what others wait for.
 _MUCH = 0.5
+# The part of the wall time from which on a wait is worth a word.
+_SOME = 0.1
 
 
 class _UsageError(Exception):
@@ -313,6 +315,8 @@ def _sum(a: IteratorStats | None, b: IteratorStats) -> IteratorStats:
         rows=a.rows + b.rows,
         bytes=a.bytes + b.bytes,
         io_bytes=a.io_bytes + b.io_bytes,
+        python_start_ns=a.python_start_ns + b.python_start_ns,
+        python_ns=a.python_ns + b.python_ns,
     )
 
 
@@ -396,11 +400,17 @@ def _waiting(stats: IteratorStats, wall: float, reader: float) -> list[str]:
     busy = _self_seconds(stats)
     if busy >= _MUCH * wall:
         return []
+    start, python = stats.python_start_ns / 1e9, stats.python_ns / 1e9
     sources = []
-    if any("from_generator" in node.name for node in stats.nodes):
-        sources.append("Python generators")
-    if stats.io_bytes:
-        sources.append("files")
+    if start >= _SOME * wall:
+        sources.append(f"Python processes to start ({_time(start)})")
+    if python >= _SOME * wall:
+        sources.append(f"Python functions ({_time(python)})")
+    if start + python < _MUCH * (wall - busy):
+        if any("from_generator" in node.name for node in stats.nodes):
+            sources.append("Python generators")
+        if stats.io_bytes:
+            sources.append("files")
     if not sources or reader >= _MUCH * wall:
         sources = ["the reader, which takes elements one by one in Python"]
     return [

@@ -139,7 +139,7 @@ def test_errors_are_elements():
     for i, each in enumerate(found):
         if i % 4 == 3:
             assert f"KeyError: 'no {i}'" in str(each)
-            assert "in fails" in str(each)
+            assert f"in fails, for element {i} (from 0)" in str(each)
             assert "test_python_functions.py" in str(each)
         else:
             assert each == i

@@ -394,7 +394,7 @@ std::vector<Function> ImageRandomFunctions() {
   const Param antialias = {
       "antialias", ParamKind::kBool, "False",
       "Averages over all pixels that a smaller image leaves out."};
-  const Param& seed = kSeed;
+  const Param& seed = kSeedParam;
   return {
       {.name = "image.random_resized_crop",
        .params = {{"image", ParamKind::kTensor, "",
