@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -99,8 +100,12 @@ def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return a, b
 
 
-def binary(name: str, x: Any, y: Any) -> Tensor:
+def binary(name: str, x: Any, y: Any) -> Any:
     """`x` and `y` through an operator, by TensorFlow's rules."""
+    if hasattr(x, "row_splits") or hasattr(y, "row_splits"):
+        from penstock.compat.tf import _ragged
+
+        return _ragged.elementwise(functools.partial(binary, name), x, y)
     a, b = operands(x, y)
     dtype = a.dtype
     if dtype == _dtypes.string:

@@ -270,7 +270,7 @@ def shape(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:
 
 
 def size(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:
-    x = convert(input)
+    x = input.flat_values if isinstance(input, RaggedTensor) else convert(input)
     count = x.shape.num_elements()
     if count is not None:
         return Tensor(np.array(count, as_dtype(out_type).dtype))
@@ -279,7 +279,9 @@ def size(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:
 
 
 def rank(input: Any, name: Any = None) -> Tensor:
-    return Tensor(np.array(convert(input).ndim, np.int32))
+    is_ragged = isinstance(input, RaggedTensor)
+    found = input.shape.rank if is_ragged else convert(input).ndim
+    return Tensor(np.array(found, np.int32))
 
 
 def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
@@ -298,7 +300,11 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
     return made
 
 
-def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
+def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
+    if isinstance(input, RaggedTensor):
+        from penstock.compat.tf import _ragged
+
+        return _ragged.expand(input, int(axis))
     return native("expand_dims", convert(input), int(axis))
 
 
@@ -344,8 +350,14 @@ def _same_dtype(values: Sequence[Any]) -> list[Tensor]:
     return made
 
 
-def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
+def stack(values: Any, axis: int = 0, name: Any = "stack") -> Any:
     """Tensors of one shape as one, along a new dimension."""
+    if isinstance(values, (list, tuple)) and any(
+        isinstance(v, RaggedTensor) for v in values
+    ):
+        from penstock.compat.tf import _ragged
+
+        return _ragged.stack(values, int(axis))
     if isinstance(values, Tensor):
         return values if axis == 0 else stack(unstack(values), axis)
     if first_tensor(list(values)) is None:
@@ -374,7 +386,9 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
     if not isinstance(values, (list, tuple)):
         values = [values]
     if any(isinstance(v, RaggedTensor) for v in values):
-        raise NotImplementedError("concat of ragged tensors is not offered")
+        from penstock.compat.tf import _ragged
+
+        return _ragged.concat(values, int(axis))
     made = _same_dtype(values)
     if not _has_symbols(*made):
         try:
@@ -446,31 +460,41 @@ def _items(value: Any, count: int) -> list[Any]:
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, axis: Any = None,
     batch_dims: int = 0, name: Any = None,
-) -> Tensor:  # fmt: skip
-    """Parts of `params` by their places."""
-    if batch_dims:
-        raise NotImplementedError("gather with batch_dims is not offered")
-    x, at = convert(params), convert(indices)
-    along = 0 if axis is None else int(axis)
-    if not at.dtype.is_integer:
-        refuse_dtype("gather", at.dtype)
-    if not _has_symbols(x, at):
-        try:
-            return Tensor(np.asarray(np.take(x._value, at._value, along)))
-        except IndexError as error:
-            raise refused(InvalidArgumentError, str(error)) from None
-    return native("take", x, at, along)
+) -> Any:  # fmt: skip
+    """Parts of `params` by their places.
+
+    Example:
+        >>> tf.gather([5, 6, 7], [2, 0]).numpy()
+        array([7, 5], dtype=int32)
+        >>> tf.gather([[5, 6], [7, 8]], [[1], [0]], batch_dims=1).numpy()
+        array([[6],
+               [7]], dtype=int32)
+    """
+    from penstock.compat.tf import _places
+
+    return _places.gather(params, indices, axis, int(batch_dims))
+
+
+def take(x: Tensor, at: Tensor, along: int = 0) -> Tensor:
+    """Parts of `x` by places that are known to be there."""
+    if _has_symbols(x, at):
+        return native("take", x, at, along)
+    return Tensor(np.asarray(np.take(x._value, at._value, along)))
 
 
 def boolean_mask(
-    tensor: Any, mask: Any, axis: int | None = None, name: Any = None
-) -> Tensor:
-    x, which = convert(tensor), convert(mask, "bool")
-    if axis not in (None, 0):
-        raise NotImplementedError("boolean_mask is offered for axis 0")
-    if not _has_symbols(x, which):
-        return Tensor(x._value[which._value])
-    return native("boolean_mask", x, which)
+    tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask"
+) -> Any:
+    """The parts of a tensor for which a mask is true.
+
+    Example:
+        >>> tf.boolean_mask([[1, 2], [3, 4]], [False, True], axis=1).numpy()
+        array([[2],
+               [4]], dtype=int32)
+    """
+    from penstock.compat.tf import _places
+
+    return _places.boolean_mask(tensor, mask, axis)
 
 
 def where(
@@ -545,13 +569,13 @@ def python_only(
     )
 
 
-def reduce_max(*args: Any, **kwargs: Any) -> Tensor:
+def reduce_max(*args: Any, **kwargs: Any) -> Any:
     from penstock.compat.tf import _reductions
 
     return _reductions.reduce_max(*args, **kwargs)
 
 
-def reduce_prod(*args: Any, **kwargs: Any) -> Tensor:
+def reduce_prod(*args: Any, **kwargs: Any) -> Any:
     from penstock.compat.tf import _reductions
 
     return _reductions.reduce_prod(*args, **kwargs)

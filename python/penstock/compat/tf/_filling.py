@@ -16,12 +16,12 @@ from penstock.compat.tf._arrays import (
     broadcast_to,
     cast,
     fill,
-    gather,
     python_only,
     range,
     reshape,
     shape,
     stack,
+    take,
     where,
 )
 from penstock.compat.tf._tensor import Tensor, convert
@@ -39,7 +39,7 @@ def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
             times = convert(times)
         width = cast(shape(x)[axis], "int64")
         places = range(width * cast(times, "int64")) % width
-        x = gather(x, places, axis=axis)
+        x = take(x, places, axis)
     return x
 
 
@@ -56,7 +56,7 @@ def repeat(
         python_only("repeat by several numbers")
     width = cast(shape(x)[axis], "int64")
     each = cast(times, "int64")
-    return gather(x, range(width * each) // each, axis=axis)
+    return take(x, range(width * each) // each, axis)
 
 
 def pad(
@@ -86,8 +86,11 @@ def pad(
         for place, width in zip((0, 2), pair, strict=True):
             if not isinstance(width, Tensor) and width == 0:
                 continue
+            sizes = shape(x, "int64")
             dims = [
-                width if i == axis else (shape(x)[i] if size is None else size)
+                cast(width, "int64")
+                if i == axis
+                else (sizes[i] if size is None else size)
                 for i, size in enumerate(x.shape)
             ]
             parts.insert(place, fill(dims, _filler(x, constant_values)))
@@ -127,7 +130,7 @@ def _mirrored(x: Tensor, paddings: Any, gap: int) -> Tensor:
         places = where(places < 0, -places - 1 + gap, places)
         last = width - 1
         over = 2 * last + 1 - places - gap
-        x = gather(x, where(places > last, over, places), axis=axis)
+        x = take(x, where(places > last, over, places), axis)
     return x
 
 
@@ -135,7 +138,7 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
     x = convert(input)
     width = cast(shape(x)[int(axis)], "int64")
     places = (range(width) - cast(shift, "int64")) % width
-    return gather(x, places, axis=int(axis))
+    return take(x, places, int(axis))
 
 
 def meshgrid(*args: Any, indexing: str = "xy") -> list[Tensor]:

@@ -28,7 +28,7 @@ _WHY = "the value is known only when there is an element"
 _IN_GRAPH = "Such a function runs as Python, with values."
 
 
-def _binary(name: str, x: Any, y: Any) -> Tensor:
+def _binary(name: str, x: Any, y: Any) -> Any:
     from penstock.compat.tf._arithmetic import binary
 
     return binary(name, x, y)
@@ -47,14 +47,14 @@ def _unsupported(what: str) -> NoReturn:
 
 
 def _operator(name: str) -> Callable[[Tensor, Any], Tensor]:
-    def operator(self: Tensor, other: Any) -> Tensor:
+    def operator(self: Tensor, other: Any) -> Any:
         return _binary(name, self, other)
 
     return operator
 
 
 def _reflected(name: str) -> Callable[[Tensor, Any], Tensor]:
-    def operator(self: Tensor, other: Any) -> Tensor:
+    def operator(self: Tensor, other: Any) -> Any:
         return _binary(name, other, self)
 
     return operator

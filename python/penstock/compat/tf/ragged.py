@@ -1,4 +1,4 @@
-"""`tf.ragged`: the basics."""
+"""`tf.ragged`: tensors of rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,48 @@ from typing import Any
 
 import numpy as np
 
+from penstock.compat.tf import _ragged
 from penstock.compat.tf._composites import RaggedTensor
 from penstock.compat.tf._tensor import Tensor, array_of
 from penstock.compat.tf._types import as_dtype
 
-__all__ = ["constant"]
+__all__ = ["boolean_mask", "constant", "range", "stack"]
+
+
+def boolean_mask(data: Any, mask: Any, name: Any = None) -> Any:
+    """The items for which a mask is true, in the rows where they were.
+
+    Example:
+        >>> x = tf.constant([[1, 2], [3, 4]])
+        >>> tf.ragged.boolean_mask(x, x > 1)
+        <tf.RaggedTensor [[2], [3, 4]]>
+    """
+    return _ragged.boolean_mask(data, mask)
+
+
+def stack(values: Any, axis: int = 0, name: Any = None) -> Any:
+    """Tensors as the rows of one.
+
+    Example:
+        >>> tf.ragged.stack([tf.constant([1, 2]), tf.constant([3])])
+        <tf.RaggedTensor [[1, 2], [3]]>
+    """
+    return _ragged.stack(values, axis)
+
+
+def range(
+    starts: Any, limits: Any = None, deltas: Any = 1, dtype: Any = None,
+    name: Any = None, row_splits_dtype: Any = "int64",
+) -> RaggedTensor:  # fmt: skip
+    """Rows of numbers one after another.
+
+    Example:
+        >>> tf.ragged.range([2, 0, 3])
+        <tf.RaggedTensor [[0, 1], [], [0, 1, 2]]>
+    """
+    if limits is None:
+        starts, limits = 0, starts
+    return _ragged.ranges(starts, limits, deltas, dtype, row_splits_dtype)
 
 
 def constant(

@@ -1,4 +1,4 @@
-"""`tf.signal`: frames and spectra. A function with one runs as Python."""
+"""`tf.signal`: frames and spectra. Functions with spectra run as Python."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
+from penstock.compat.tf._filling import pad
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
@@ -60,20 +61,36 @@ def frame(
     axis: int = -1,
     name: Any = None,
 ) -> Tensor:
-    """Overlapping parts of the last dimension, along a new one."""
-    x = _values("frame", signal)
+    """Overlapping parts of a dimension, along a new one before it.
+
+    Example:
+        >>> tf.signal.frame([1, 2, 3, 4, 5], 3, 2).numpy()
+        array([[1, 2, 3],
+               [3, 4, 5]], dtype=int32)
+    """
+    x = convert(signal)
     length, step = int(frame_length), int(frame_step)
-    if axis not in (-1, x.ndim - 1):
-        raise NotImplementedError("frame is offered for the last axis")
-    samples = x.shape[-1]
-    count = max(0, 1 + (samples - length) // step)
+    along = int(axis) % x.ndim
+    known = x.shape[along]
+    samples: Any = arrays.shape(x, "int64")[along] if known is None else known
     if pad_end:
         count = -(-samples // step)
-        missing = max(0, (count - 1) * step + length - samples)
-        widths = [(0, 0)] * (x.ndim - 1) + [(0, missing)]
-        x = np.pad(x, widths, constant_values=pad_value)
-    places = np.arange(count)[:, None] * step + np.arange(length)
-    return Tensor(x[..., places])
+        missing = (count - 1) * step + length - samples
+        if known is None:
+            missing = _at_least_0(missing)
+        widths: Any = [[0, 0]] * x.ndim
+        widths[along] = [0, missing if known is None else max(0, missing)]
+        x = pad(x, widths, constant_values=pad_value)
+    else:
+        count = 1 + (samples - length) // step
+        count = _at_least_0(count) if known is None else max(0, count)
+    starts = arrays.cast(arrays.range(count), "int64") * step
+    places = starts[:, None] + arrays.cast(arrays.range(length), "int64")
+    return arrays.take(x, places, along)
+
+
+def _at_least_0(count: Any) -> Any:
+    return arrays.where(count > 0, count, arrays.zeros_like(count))
 
 
 def rfft(input_tensor: Any, fft_length: Any = None, name: Any = None) -> Tensor:

@@ -8,6 +8,7 @@ from penstock import strings as _strings
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf._calls import dressed, lifted
 from penstock.compat.tf._composites import RaggedTensor
+from penstock.compat.tf._showing import shown
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
@@ -148,17 +149,27 @@ def format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3,
     name: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Scalars put into a text."""
+    """Tensors put into a text.
+
+    Example:
+        >>> tf.strings.format("{} of {}", (tf.range(9), "a")).numpy()
+        b'[0 1 2 ... 6 7 8] of "a"'
+
+    Args:
+        template: The text.
+        inputs: A tensor, or a list of as many as there are placeholders.
+        placeholder: What stands for a tensor.
+        summarize: So many items are shown at both ends of a dimension; -1: all.
+        name: Not used.
+    """
     values = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    parts: list[Any] = []
-    for text, value in zip(
-        template.split(placeholder), [*values, None], strict=True
-    ):
-        parts.append(text)
-        if value is not None:
-            item = convert(value)
-            if item.shape.rank != 0:
-                raise NotImplementedError("format is offered for scalars")
-            is_text = item.dtype.name == "string"
-            parts.append(item if is_text else as_string(item))
+    texts = template.split(placeholder)
+    if len(texts) - 1 != len(values):
+        raise ValueError(
+            f"format needs as many tensors as placeholders, {len(texts) - 1}; "
+            f"got {len(values)}"
+        )
+    parts: list[Any] = [texts[0]]
+    for text, value in zip(texts[1:], values, strict=True):
+        parts += [shown(convert(value), summarize), text]
     return join(parts)

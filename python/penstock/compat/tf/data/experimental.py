@@ -387,9 +387,13 @@ class CsvDataset(Dataset):
         select_cols: Any = None, exclude_cols: Any = None,
     ) -> None:  # fmt: skip
         if exclude_cols is not None:
-            raise NotImplementedError(
-                "CsvDataset: exclude_cols is not offered; use select_cols"
-            )
+            if select_cols is not None:
+                raise ValueError(
+                    "either select_cols or exclude_cols can be given; got both"
+                )
+            left_out = {int(i) for i in exclude_cols}
+            count = len(record_defaults) + len(left_out)
+            select_cols = [i for i in range(count) if i not in left_out]
         names = filenames
         if isinstance(names, Dataset):
             names = names._ds
