@@ -167,6 +167,8 @@ PLAIN = (
     "tf.convert_to_tensor([tf.constant(1), 2])",
     "tf.convert_to_tensor(np.float32(1))",
     "tf.convert_to_tensor([1.5, tf.constant(2.0)])",
+    "tf.constant([0.0], tf.float64) + 0.1",
+    "tf.maximum(tf.constant(0.0, tf.float64), 0.1)",
     "tf.add(1, 2)",
     "tf.add(1, 2.5)",
     "tf.add(2.5, 1)",

@@ -7,6 +7,7 @@ Each case is the text of a function and of its arguments, in `tf` and `np`;
 import json
 from pathlib import Path
 
+import cases_numbers
 import numpy as np
 
 GOLDEN = Path(__file__).parent / "golden" / "functions.json"
@@ -286,6 +287,7 @@ GROUPS = {
     "frames": FRAMES,
     "ragged": RAGGED,
     "tables": TABLES,
+    **cases_numbers.GROUPS,
 }
 
 

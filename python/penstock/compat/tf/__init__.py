@@ -52,7 +52,9 @@ from penstock.compat.tf._arrays import (
     eye,
     fill,
     gather,
+    get_static_value,
     identity,
+    identity_n,
     is_tensor,
     linspace,
     one_hot,
@@ -65,6 +67,7 @@ from penstock.compat.tf._arrays import (
     saturate_cast,
     sequence_mask,
     shape,
+    shape_n,
     size,
     split,
     squeeze,
@@ -85,6 +88,7 @@ from penstock.compat.tf._control import (
     device,
     executing_eagerly,
     foldl,
+    foldr,
     function,
     group,
     map_fn,
@@ -92,11 +96,26 @@ from penstock.compat.tf._control import (
     no_op,
     numpy_function,
     py_function,
+    scan,
     stop_gradient,
+    switch_case,
+    vectorized_map,
     while_loop,
 )
 from penstock.compat.tf._control import print_ as print
+from penstock.compat.tf._control import tuple_ as tuple
 from penstock.compat.tf._filling import meshgrid, pad, repeat, roll, tile
+from penstock.compat.tf._numbers import FUNCTIONS as _NUMBERS
+from penstock.compat.tf._numbers import (
+    atan2,
+    clip_by_global_norm,
+    clip_by_norm,
+    realdiv,
+    scalar_mul,
+    truncatediv,
+    truncatemod,
+)
+from penstock.compat.tf._numbers import complex_ as complex
 from penstock.compat.tf._places import (
     gather_nd,
     norm,
@@ -122,6 +141,18 @@ from penstock.compat.tf._reductions import (
     round,
     sigmoid,
 )
+from penstock.compat.tf._segments import SCATTERS as _SCATTERS
+from penstock.compat.tf._segments import (
+    bitcast,
+    dynamic_partition,
+    dynamic_stitch,
+    einsum,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+    reverse_sequence,
+    unique_with_counts,
+    unravel_index,
+)
 from penstock.compat.tf._tensor import Tensor
 from penstock.compat.tf._types import (
     ALL as _DTYPES,
@@ -140,7 +171,14 @@ from penstock.compat.tf._values import (
     tensordot,
     unique,
 )
-from penstock.compat.tf.debugging import Assert
+from penstock.compat.tf.debugging import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_less,
+    assert_rank,
+)
+from penstock.compat.tf.strings import as_string
 
 newaxis = None
 
@@ -150,8 +188,12 @@ _IN_TF = (
     "greater_equal", "less", "less_equal", "logical_and", "logical_not",
     "logical_or", "maximum", "minimum", "multiply", "negative", "not_equal",
     "pow", "sign", "sin", "sqrt", "square", "subtract", "tan", "tanh",
-    "truediv",
 )  # fmt: skip
+# Those that are made of others.
+_MADE = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh",
+)  # fmt: skip
+truediv = _FUNCTIONS["truediv"]
 _DTYPE_WORDS = {"half": "float16", "double": "float64"}
 
 __all__ = [
@@ -169,13 +211,23 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
+    "atan2",
     "audio",
+    "bitcast",
     "bitwise",
     "boolean_mask",
     "broadcast_to",
     "case",
     "cast",
+    "clip_by_global_norm",
+    "clip_by_norm",
     "clip_by_value",
+    "complex",
     "concat",
     "cond",
     "constant",
@@ -186,6 +238,9 @@ __all__ = [
     "debugging",
     "device",
     "dtypes",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "einsum",
     "ensure_shape",
     "errors",
     "executing_eagerly",
@@ -193,11 +248,16 @@ __all__ = [
     "eye",
     "fill",
     "foldl",
+    "foldr",
     "function",
     "gather",
     "gather_nd",
+    "get_static_value",
     "group",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
+    "identity_n",
     "image",
     "io",
     "is_tensor",
@@ -209,9 +269,9 @@ __all__ = [
     "meshgrid",
     "name_scope",
     "nest",
+    "newaxis",
     "no_op",
     "norm",
-    "newaxis",
     "numpy_function",
     "one_hot",
     "ones",
@@ -223,6 +283,7 @@ __all__ = [
     "random",
     "range",
     "rank",
+    "realdiv",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
@@ -234,13 +295,17 @@ __all__ = [
     "repeat",
     "reshape",
     "reverse",
+    "reverse_sequence",
     "roll",
     "round",
     "saturate_cast",
+    "scalar_mul",
+    "scan",
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
     "shape",
+    "shape_n",
     "sigmoid",
     "signal",
     "size",
@@ -252,17 +317,27 @@ __all__ = [
     "stack",
     "stop_gradient",
     "strings",
+    "switch_case",
     "tensor_scatter_nd_update",
     "tensordot",
     "tile",
     "train",
     "transpose",
+    "truediv",
+    "truncatediv",
+    "truncatemod",
+    "tuple",
     "unique",
+    "unique_with_counts",
+    "unravel_index",
     "unstack",
+    "vectorized_map",
     "where",
     "while_loop",
     "zeros",
     "zeros_like",
+    *_MADE,
+    *_SCATTERS,
     *_IN_TF,
     *_DTYPES,
     *_DTYPE_WORDS,
@@ -272,6 +347,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _IN_TF:
         return _FUNCTIONS[name]
+    if name in _MADE:
+        return _NUMBERS[name]
+    if name in _SCATTERS:
+        return _SCATTERS[name]
     if name in _DTYPES:
         return _DTYPES[name]
     if name in _DTYPE_WORDS:

@@ -96,6 +96,17 @@ def identity(input: Any, name: Any = None) -> Any:
     return input if is_tensor(input) else convert(input)
 
 
+def identity_n(input: Any, name: Any = None) -> list[Any]:
+    return [identity(each) for each in input]
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The array of a tensor; None, if its value is known only later."""
+    if not isinstance(tensor, Tensor) or isinstance(tensor._value, Symbol):
+        return None
+    return tensor.numpy()
+
+
 # ---- Made of sizes and numbers.
 
 
@@ -267,6 +278,10 @@ def shape(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:
         return Tensor(dims)
     made: Tensor = cast(native("shape", x), out_type)
     return made
+
+
+def shape_n(input: Any, out_type: Any = "int32", name: Any = None) -> Any:
+    return [shape(each, out_type) for each in input]
 
 
 def size(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:

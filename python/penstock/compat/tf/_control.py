@@ -130,6 +130,79 @@ def foldl(fn: Any, elems: Any, initializer: Any = None, **_: Any) -> Any:
     return result
 
 
+def foldr(fn: Any, elems: Any, initializer: Any = None, **_: Any) -> Any:
+    """As `foldl`, from the last part on."""
+    leaves = [arrays.reverse(leaf, [0]) for leaf in nest.flatten(elems)]
+    return foldl(fn, nest.pack_sequence_as(elems, leaves), initializer)
+
+
+def scan(
+    fn: Any, elems: Any, initializer: Any = None,
+    parallel_iterations: Any = 10, back_prop: bool = True,
+    swap_memory: bool = False, infer_shape: bool = True,
+    reverse: bool = False, name: Any = None,
+) -> Any:  # fmt: skip
+    """All results of `fn(result so far, part)` over the first dimension."""
+    parts = [arrays.unstack(leaf) for leaf in nest.flatten(elems)]
+    rows = [
+        nest.pack_sequence_as(elems, each) for each in zip(*parts, strict=True)
+    ]
+    if reverse:
+        rows.reverse()
+    results = []
+    state = initializer
+    if state is None:
+        state, *rows = rows
+        results.append(state)
+    for row in rows:
+        state = fn(state, row)
+        results.append(state)
+    if not results:
+        arrays.python_only("tf.scan of nothing")
+    if reverse:
+        results.reverse()
+    leaves = [
+        arrays.stack([convert(leaf) for leaf in each])
+        for each in zip(*map(nest.flatten, results), strict=True)
+    ]
+    return nest.pack_sequence_as(results[0], leaves)
+
+
+def vectorized_map(
+    fn: Any, elems: Any, fallback_to_while_loop: bool = True,
+    warn: bool = True,
+) -> Any:  # fmt: skip
+    """As `map_fn`."""
+    return map_fn(fn, elems)
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Any = None, name: Any = None
+) -> Any:
+    """What the function of a number gives; the default's for other numbers."""
+    given = branch_fns
+    if isinstance(given, dict):
+        given = sorted(given.items())
+    pairs = [
+        each if isinstance(each, tuple) else (i, each)
+        for i, each in enumerate(given)
+    ]
+    if sorted(i for i, _ in pairs) != list(range(len(pairs))):
+        raise ValueError(
+            "switch_case needs a function for each number from 0 on; got "
+            f"{[i for i, _ in pairs]}"
+        )
+    last = default or pairs[-1][1]
+    number = convert(branch_index)
+    chosen = [(number == i, then) for i, then in pairs]
+    return case(chosen, last)
+
+
+def tuple_(tensors: Any, control_inputs: Any = None, name: Any = None) -> Any:
+    """The tensors of a list."""
+    return [arrays.identity(each) for each in tensors]
+
+
 # ---- Python inside of functions.
 
 

@@ -359,7 +359,7 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
         value = np.array(value.as_list(), np.int32)
     found = array_of(value, wanted)
     if wanted is None and hint is not None:
-        found = _hinted(found, as_dtype(hint))
+        found = _hinted(found, as_dtype(hint), value)
     return Tensor(found)
 
 
@@ -455,9 +455,10 @@ def _may_become(array: Any, dtype: DType) -> bool:
     return dtype.is_complex or kind != "c"
 
 
-def _hinted(array: Any, hint: DType) -> Any:
+def _hinted(array: Any, hint: DType, value: Any) -> Any:
     if _may_become(array, hint) and array.dtype != hint.dtype:
-        return _to_dtype(array, hint, array)
+        # Of the value itself: a Python float has the digits of float64.
+        return _to_dtype(_dtypes.to_array(value), hint, array)
     return array
 
 
