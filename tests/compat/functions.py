@@ -7,6 +7,7 @@ Each case is the text of a function and of its arguments, in `tf` and `np`;
 import json
 from pathlib import Path
 
+import cases_images
 import cases_numbers
 import numpy as np
 
@@ -288,6 +289,7 @@ GROUPS = {
     "ragged": RAGGED,
     "tables": TABLES,
     **cases_numbers.GROUPS,
+    **cases_images.GROUPS,
 }
 
 

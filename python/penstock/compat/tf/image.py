@@ -13,6 +13,18 @@ from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf._arithmetic import binary, native
 from penstock.compat.tf._calls import bare, dressed, lifted
 from penstock.compat.tf._filling import pad
+from penstock.compat.tf._pictures import (
+    crop_and_resize,
+    extract_patches,
+    image_gradients,
+    non_max_suppression,
+    psnr,
+    rgb_to_yiq,
+    rgb_to_yuv,
+    total_variation,
+    yiq_to_rgb,
+    yuv_to_rgb,
+)
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf.io import (
     decode_and_crop_jpeg,
@@ -21,6 +33,7 @@ from penstock.compat.tf.io import (
     decode_image,
     decode_jpeg,
     decode_png,
+    decode_webp,
     encode_jpeg,
     encode_png,
     extract_jpeg_shape,
@@ -34,9 +47,11 @@ __all__ = [
     "adjust_contrast",
     "adjust_gamma",
     "adjust_hue",
+    "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
     "convert_image_dtype",
+    "crop_and_resize",
     "crop_to_bounding_box",
     "decode_and_crop_jpeg",
     "decode_bmp",
@@ -44,28 +59,36 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "decode_webp",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
+    "extract_patches",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
     "hsv_to_rgb",
+    "image_gradients",
     "is_jpeg",
+    "non_max_suppression",
     "pad_to_bounding_box",
     "per_image_standardization",
+    "psnr",
     "random_brightness",
     "random_contrast",
     "random_crop",
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",
+    "random_jpeg_quality",
     "random_saturation",
     "resize",
     "resize_with_crop_or_pad",
     "resize_with_pad",
     "rgb_to_grayscale",
     "rgb_to_hsv",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
     "rot90",
     "sample_distorted_bounding_box",
     "stateless_random_brightness",
@@ -74,8 +97,12 @@ __all__ = [
     "stateless_random_flip_left_right",
     "stateless_random_flip_up_down",
     "stateless_random_hue",
+    "stateless_random_jpeg_quality",
     "stateless_random_saturation",
+    "total_variation",
     "transpose",
+    "yiq_to_rgb",
+    "yuv_to_rgb",
 ]
 
 adjust_brightness = lifted(_image.adjust_brightness)
@@ -243,6 +270,50 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         bright * arrays.cast(gain, "float32"), x.dtype, saturate=True
     )
     return made
+
+
+def adjust_jpeg_quality(
+    image: Any, jpeg_quality: Any, dct_method: str = "", name: Any = None
+) -> Tensor:
+    """An image as it is after it was a JPEG of that quality, from 0 to 100."""
+    x = convert(image)
+    quality = _integers(jpeg_quality)
+    if quality is None:
+        arrays.python_only("tf.image.adjust_jpeg_quality by a computed number")
+        raise AssertionError
+    pixels = convert_image_dtype(x, "uint8", saturate=True)
+    text = encode_jpeg(pixels, quality=quality[0])
+    again = decode_jpeg(text, channels=x.shape[-1] or 0, dct_method=dct_method)
+    again.set_shape(x.shape)
+    made: Tensor = convert_image_dtype(again, x.dtype, saturate=True)
+    return made
+
+
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any = None
+) -> Tensor:
+    """`adjust_jpeg_quality` by a random number; such a function is Python."""
+    _check_qualities(min_jpeg_quality, max_jpeg_quality)
+    drawn = uniform([], min_jpeg_quality, max_jpeg_quality, "int32", seed)
+    return adjust_jpeg_quality(image, drawn)
+
+
+def stateless_random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any
+) -> Tensor:
+    _check_qualities(min_jpeg_quality, max_jpeg_quality)
+    drawn = stateless_uniform(
+        [], seed, min_jpeg_quality, max_jpeg_quality, "int32"
+    )
+    return adjust_jpeg_quality(image, drawn)
+
+
+def _check_qualities(low: int, high: int) -> None:
+    if not 0 <= low < high <= 100:
+        raise ValueError(
+            "qualities must be from 0 to 100, the first one less than the "
+            f"other; got {low} and {high}"
+        )
 
 
 def random_crop(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import glob as _glob
 import os
+import zlib
 from typing import Any
 
 import numpy as np
 
 from penstock import image as _image
 from penstock import io as _io
-from penstock._errors import NotFoundError
+from penstock._errors import DataLossError, NotFoundError
 from penstock._location import refused
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays, _protos, _reading
@@ -38,12 +39,14 @@ __all__ = [
     "decode_and_crop_jpeg",
     "decode_base64",
     "decode_bmp",
+    "decode_compressed",
     "decode_csv",
     "decode_gif",
     "decode_image",
     "decode_jpeg",
     "decode_png",
     "decode_raw",
+    "decode_webp",
     "encode_base64",
     "encode_jpeg",
     "encode_png",
@@ -61,6 +64,9 @@ __all__ = [
     "write_file",
 ]
 
+# No string is larger than this when it is decompressed.
+_MAX_INFLATED = 1 << 30
+
 decode_and_crop_jpeg = lifted(_image.decode_and_crop_jpeg)
 decode_base64 = lifted(_io.decode_base64, input="x")
 decode_bmp = lifted(_image.decode_bmp)
@@ -68,6 +74,7 @@ decode_gif = lifted(_image.decode_gif)
 decode_jpeg = lifted(_image.decode_jpeg)
 decode_png = lifted(_image.decode_png)
 decode_raw = lifted(_io.decode_raw)
+decode_webp = lifted(_image.decode_webp)
 encode_base64 = lifted(_io.encode_base64, input="x")
 encode_jpeg = lifted(_image.encode_jpeg)
 encode_png = lifted(_image.encode_png)
@@ -243,6 +250,45 @@ def _csv_default(given: Any) -> Any:
     if isinstance(given, list) and not given:
         return np.empty(0, np.float32)
     return given
+
+
+def decode_compressed(
+    bytes: Any, compression_type: str = "", name: Any = None
+) -> Tensor:
+    """Strings that were compressed: "ZLIB" or "GZIP", at most 1 GiB each."""
+    x = convert(bytes)
+    if isinstance(x._value, Symbol):
+        _arrays.python_only("tf.io.decode_compressed")
+    windows = {"": None, "ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
+    if compression_type not in windows:
+        raise ValueError(
+            "compression_type must be '', 'ZLIB' or 'GZIP'; got "
+            f"{compression_type!r}"
+        )
+    window = windows[compression_type]
+    if window is None:
+        return x
+    made = np.empty(x._value.shape, object)
+    for place, text in np.ndenumerate(x._value):
+        made[place] = _inflated(text, window)
+    return Tensor(made)
+
+
+def _inflated(text: Any, window: int) -> Any:
+    stream = zlib.decompressobj(window)
+    try:
+        found = stream.decompress(text, _MAX_INFLATED)
+    except zlib.error as error:
+        raise refused(DataLossError, f"cannot be decompressed: {error}") from (
+            None
+        )
+    if not stream.eof:
+        raise refused(
+            DataLossError,
+            f"compressed strings must be whole, and {_MAX_INFLATED} bytes at "
+            "most when they are decompressed; got one that is not",
+        )
+    return found
 
 
 # ---- Tensors as strings.
