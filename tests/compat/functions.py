@@ -9,6 +9,8 @@ from pathlib import Path
 
 import cases_images
 import cases_numbers
+import cases_signals
+import cases_texts
 import numpy as np
 
 GOLDEN = Path(__file__).parent / "golden" / "functions.json"
@@ -290,6 +292,8 @@ GROUPS = {
     "tables": TABLES,
     **cases_numbers.GROUPS,
     **cases_images.GROUPS,
+    **cases_texts.GROUPS,
+    **cases_signals.GROUPS,
 }
 
 

@@ -6,20 +6,45 @@ from typing import Any
 
 import numpy as np
 
-from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf._filling import pad
+from penstock.compat.tf._spectra import TRANSFORMS as _TRANSFORMS
+from penstock.compat.tf._spectra import (
+    dct,
+    fftshift,
+    idct,
+    ifftshift,
+    inverse_stft,
+    inverse_stft_window_fn,
+    kaiser_window,
+    linear_to_mel_weight_matrix,
+    mfccs_from_log_mel_spectrograms,
+    overlap_and_add,
+    vorbis_window,
+)
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
-__all__ = ["frame", "hamming_window", "hann_window", "rfft", "stft"]
+__all__ = [
+    *_TRANSFORMS,
+    "dct",
+    "fftshift",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "idct",
+    "ifftshift",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "kaiser_window",
+    "linear_to_mel_weight_matrix",
+    "mfccs_from_log_mel_spectrograms",
+    "overlap_and_add",
+    "stft",
+    "vorbis_window",
+]
 
-
-def _values(name: str, given: Any) -> Any:
-    found = convert(given)
-    if isinstance(found._value, Symbol):
-        arrays.python_only(f"tf.signal.{name}")
-    return found._value
+rfft = _TRANSFORMS["rfft"]
 
 
 def _window(
@@ -93,14 +118,6 @@ def _at_least_0(count: Any) -> Any:
     return arrays.where(count > 0, count, arrays.zeros_like(count))
 
 
-def rfft(input_tensor: Any, fft_length: Any = None, name: Any = None) -> Tensor:
-    x = _values("rfft", input_tensor)
-    size = None if fft_length is None else int(np.asarray(fft_length).item())
-    found = np.fft.rfft(x, size)
-    small = x.dtype == np.float32
-    return Tensor(found.astype(np.complex64 if small else np.complex128))
-
-
 def stft(
     signals: Any,
     frame_length: int,
@@ -116,4 +133,13 @@ def stft(
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=frames.dtype)
     size = fft_length or 1 << (length - 1).bit_length()
-    return rfft(frames, [size])
+    made: Tensor = rfft(frames, [size])
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TRANSFORMS:
+        return _TRANSFORMS[name]
+    from penstock.compat.tf._missing import missing
+
+    raise missing("signal", name)

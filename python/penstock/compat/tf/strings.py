@@ -10,6 +10,14 @@ from penstock.compat.tf._calls import dressed, lifted
 from penstock.compat.tf._composites import RaggedTensor
 from penstock.compat.tf._showing import shown
 from penstock.compat.tf._tensor import Tensor, convert
+from penstock.compat.tf._texts import (
+    join_rows,
+    ngrams,
+    unicode_decode_with_offsets,
+    unicode_split_with_offsets,
+    unicode_transcode,
+    unsorted_segment_join,
+)
 from penstock.compat.tf._types import as_dtype
 
 __all__ = [
@@ -19,6 +27,7 @@ __all__ = [
     "join",
     "length",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
@@ -30,8 +39,12 @@ __all__ = [
     "to_hash_bucket_strong",
     "to_number",
     "unicode_decode",
+    "unicode_decode_with_offsets",
     "unicode_encode",
     "unicode_split",
+    "unicode_split_with_offsets",
+    "unicode_transcode",
+    "unsorted_segment_join",
     "upper",
 ]
 
@@ -137,9 +150,7 @@ def reduce_join(
 ) -> Any:  # fmt: skip
     """The strings along axes as one; of rows of words, a string each."""
     if isinstance(inputs, RaggedTensor):
-        if axis not in (-1, 1) or separator:
-            arrays.python_only("reduce_join of a ragged tensor like this")
-        inputs = inputs.to_tensor()
+        return join_rows(inputs, axis, separator)
     text = convert(inputs)._value
     axes = arrays.constant(axis).numpy().tolist() if axis is not None else None
     return dressed(_strings.reduce_join(text, axes, keepdims, separator))

@@ -74,7 +74,6 @@ decode_gif = lifted(_image.decode_gif)
 decode_jpeg = lifted(_image.decode_jpeg)
 decode_png = lifted(_image.decode_png)
 decode_raw = lifted(_io.decode_raw)
-decode_webp = lifted(_image.decode_webp)
 encode_base64 = lifted(_io.encode_base64, input="x")
 encode_jpeg = lifted(_image.encode_jpeg)
 encode_png = lifted(_image.encode_png)
@@ -100,6 +99,18 @@ def decode_image(
             as_dtype(dtype),
             expand_animations and is_gif,
         )
+    )
+    return made
+
+
+def decode_webp(
+    contents: Any, channels: int = 0, dtype: Any = "uint8", name: Any = None
+) -> Tensor:
+    """A WebP image, uint8."""
+    if as_dtype(dtype).name != "uint8":
+        raise ValueError(f"dtype must be tf.uint8; got {dtype}")
+    made: Tensor = dressed(
+        _image.decode_webp(convert(contents)._value, channels)
     )
     return made
 
