@@ -10,6 +10,7 @@ from pathlib import Path
 import cases_images
 import cases_numbers
 import cases_signals
+import cases_sparse
 import cases_texts
 import numpy as np
 
@@ -294,6 +295,7 @@ GROUPS = {
     **cases_images.GROUPS,
     **cases_texts.GROUPS,
     **cases_signals.GROUPS,
+    **cases_sparse.GROUPS,
 }
 
 

@@ -56,6 +56,11 @@ class SparseTensor:
     def get_shape(self) -> TensorShape:
         return self.shape
 
+    def with_values(self, new_values: Any) -> SparseTensor:
+        return SparseTensor(
+            self.indices, new_values, self.dense_shape, self._is_dense
+        )
+
     def __repr__(self) -> str:
         return (
             f"SparseTensor(indices={self.indices!r}, values={self.values!r}, "

@@ -540,6 +540,24 @@ def _for_values(x: Tensor, like: RaggedTensor) -> Tensor:
     return arrays.take(rows, row_numbers(like))
 
 
+def map_flat_values(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """`tf.ragged.map_flat_values`."""
+    given = [*args, *kwargs.values()]
+    ragged = [x for x in given if isinstance(x, RaggedTensor)]
+    if ragged:
+        _check_same_splits(ragged)
+
+    def values(x: Any) -> Any:
+        return x.flat_values if isinstance(x, RaggedTensor) else x
+
+    made = function(
+        *map(values, args), **{k: values(v) for k, v in kwargs.items()}
+    )
+    return ragged[0].with_flat_values(made) if ragged else made
+
+
 # ---- Over axes.
 
 
