@@ -66,6 +66,15 @@ PLACES = [
      "[True, False, False, True]"),
     ("lambda i, v: tf.scatter_nd(i, v, [4])", "[[1], [3]]", "[7, 8]"),
     ("lambda i, v: tf.scatter_nd(i, v, [4])", "[[1], [4]]", "[7, 8]"),
+    ("lambda i, v: tf.scatter_nd(i, v, [4])", "[[1], [1]]", "[7, 8]"),
+    ("lambda v: tf.scatter_nd([[1], [3]], v, [4])", "[7, 8]"),
+    ("lambda v: tf.scatter_nd([[1], [1]], v, [4])", "[7, 8]"),
+    ("lambda x, n: tf.repeat(x, n)", "[5, 6, 7]", "[2, 0, 3]"),
+    ("lambda x, n: tf.repeat(x, n)", "[5, 6, 7]", "[2]"),
+    ("lambda x, n: tf.repeat(x, n)", "[5, 6, 7]", "2"),
+    ("lambda x, n: tf.repeat(x, n, axis=1)", "[[5, 6], [7, 8]]", "[2, 1]"),
+    ("lambda x, n: tf.repeat(x, n, axis=0)", "[['a', 'b'], ['c', 'd']]",
+     "[0, 2]"),
     ("lambda x, y: tf.searchsorted(x, y)", "[[1, 3], [2, 4]]",
      "[[0, 3, 9], [3, 3, 3]]"),
     ("lambda x, y: tf.searchsorted(x, y, 'right', tf.int64)",
@@ -284,6 +293,38 @@ TABLES = [
      "tf.constant([0, 1], tf.int64)), 3, tf.int32).lookup(x)", "[6, 7, 8]"),
 ]  # fmt: skip
 
+PARSED = [
+    (f"lambda x: {call}", value)
+    for call in (
+        "tf.io.serialize_tensor(x)",
+        "tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype)",
+        "tf.ensure_shape(tf.io.parse_tensor(tf.io.serialize_tensor(x), "
+        "x.dtype), [None, 2])[:, 0]",
+        "tf.reshape(tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype), "
+        "[2, -1])",
+        "tf.cast(tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype), "
+        "tf.float32) / 255.0",
+        "tf.transpose(tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype))",
+        "tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype)[0]",
+        "tf.shape(tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype))",
+        "tf.reduce_sum(tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype))",
+        "tf.expand_dims(tf.io.parse_tensor(tf.io.serialize_tensor(x), "
+        "x.dtype), -1)",
+        "tf.concat([tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype), x]"
+        ", 0)",
+        "tf.image.resize(tf.io.parse_tensor(tf.io.serialize_tensor(x[None]), "
+        "x.dtype), [1, 1])",
+        "tf.io.parse_tensor(tf.io.serialize_tensor(x), tf.complex64)",
+        "tf.squeeze(tf.io.parse_tensor(tf.io.serialize_tensor(x[None]), "
+        "x.dtype), 0)",
+        "tf.gather(tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype), 1)",
+        "tf.one_hot(tf.io.parse_tensor(tf.io.serialize_tensor(x), x.dtype), 9)",
+        "tf.reduce_mean(tf.cast(tf.io.parse_tensor(tf.io.serialize_tensor(x), "
+        "x.dtype), tf.float32), axis=-1)",
+    )
+    for value in ("[[1, 2], [3, 4]]", "[[1.5, 2.0]]")
+]
+
 GROUPS = {
     "places": PLACES,
     "norms": NORMS,
@@ -291,6 +332,7 @@ GROUPS = {
     "frames": FRAMES,
     "ragged": RAGGED,
     "tables": TABLES,
+    "parsed": PARSED,
     **cases_numbers.GROUPS,
     **cases_images.GROUPS,
     **cases_texts.GROUPS,

@@ -49,7 +49,6 @@ from penstock.compat.tf._arrays import (
     convert_to_tensor,
     ensure_shape,
     expand_dims,
-    eye,
     fill,
     gather,
     get_static_value,
@@ -65,7 +64,6 @@ from penstock.compat.tf._arrays import (
     reshape,
     reverse,
     saturate_cast,
-    sequence_mask,
     shape,
     shape_n,
     size,
@@ -104,7 +102,15 @@ from penstock.compat.tf._control import (
 )
 from penstock.compat.tf._control import print_ as print
 from penstock.compat.tf._control import tuple_ as tuple
-from penstock.compat.tf._filling import meshgrid, pad, repeat, roll, tile
+from penstock.compat.tf._filling import (
+    eye,
+    meshgrid,
+    pad,
+    repeat,
+    roll,
+    sequence_mask,
+    tile,
+)
 from penstock.compat.tf._numbers import FUNCTIONS as _NUMBERS
 from penstock.compat.tf._numbers import (
     atan2,

@@ -43,6 +43,13 @@ def native(name: str, *args: Any, **attrs: Any) -> Tensor:
     return wrap_value(getattr(_functions, name)(*plain, **attrs))
 
 
+def refuse_unknown_ranks(args: Any) -> None:
+    """For functions of the engine that need a rank: others are Python."""
+    for each in args:
+        if isinstance(each, Tensor) and each.shape.rank is None:
+            _ = each.ndim
+
+
 # Those that do the same to arrays: a value is not sent to the engine for them.
 _NUMPY: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
@@ -103,9 +110,9 @@ def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 def binary(name: str, x: Any, y: Any) -> Any:
     """`x` and `y` through an operator, by TensorFlow's rules."""
     if hasattr(x, "row_splits") or hasattr(y, "row_splits"):
-        from penstock.compat.tf import _ragged
+        from penstock.compat.tf import _ragged_items
 
-        return _ragged.elementwise(functools.partial(binary, name), x, y)
+        return _ragged_items.elementwise(functools.partial(binary, name), x, y)
     a, b = operands(x, y)
     dtype = a.dtype
     if dtype == _dtypes.string:

@@ -16,7 +16,12 @@ from penstock._errors import (
 )
 from penstock._location import refused, user_line
 from penstock._symbol import Symbol
-from penstock.compat.tf._arithmetic import native, operands, refuse_dtype
+from penstock.compat.tf._arithmetic import (
+    native,
+    operands,
+    refuse_dtype,
+    refuse_unknown_ranks,
+)
 from penstock.compat.tf._composites import RaggedTensor, SparseTensor
 from penstock.compat.tf._tensor import Tensor, array_of, convert, first_tensor
 from penstock.compat.tf._types import TensorShape, as_dtype
@@ -236,32 +241,6 @@ def one_hot(
     return where(hit, cast(on, wanted), cast(off, wanted))
 
 
-def eye(num_rows: int, num_columns: int | None = None,
-        dtype: Any = "float32") -> Tensor:  # fmt: skip
-    wanted = as_dtype(dtype)
-    if wanted == _dtypes.string:
-        refuse_dtype("eye", wanted)
-    return Tensor(np.eye(num_rows, num_columns, dtype=wanted.dtype))
-
-
-def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: Any = None
-) -> Tensor:
-    """Whether each place is within a sequence's length.
-
-    Example:
-        >>> tf.sequence_mask([1, 3], 3).numpy().tolist()
-        [[True, False, False], [True, True, True]]
-    """
-    from penstock.compat.tf._reductions import reduce_max
-
-    x = convert(lengths)
-    longest = reduce_max(x) if maxlen is None else convert(maxlen)
-    made = range(longest) < expand_dims(cast(x, longest.dtype), -1)
-    found: Tensor = cast(made, dtype)
-    return found
-
-
 # ---- Shapes.
 
 
@@ -324,8 +303,10 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
 
 
 def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
+    x = convert(input)
+    refuse_unknown_ranks([x])
     axes = None if axis is None else np.atleast_1d(axis).tolist()
-    return native("squeeze", convert(input), axes or None)
+    return native("squeeze", x, axes or None)
 
 
 def transpose(

@@ -1,4 +1,4 @@
-"""`tf.*`: tensors made larger: tiles, repetitions, padding."""
+"""`tf.*`: tensors made larger, or of sizes: tiles, padding, masks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from penstock import _dtypes
 from penstock._symbol import Symbol
-from penstock.compat.tf._arithmetic import native
+from penstock.compat.tf._arithmetic import native, refuse_dtype
 from penstock.compat.tf._arrays import (
     _has_symbols,
     _items,
     broadcast_to,
     cast,
+    expand_dims,
     fill,
-    python_only,
     range,
     reshape,
     shape,
@@ -25,6 +25,7 @@ from penstock.compat.tf._arrays import (
     where,
 )
 from penstock.compat.tf._tensor import Tensor, convert
+from penstock.compat.tf._types import as_dtype
 
 
 def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
@@ -52,9 +53,12 @@ def repeat(
     times = convert(repeats)
     if not _has_symbols(x, times):
         return Tensor(np.repeat(x._value, times._value, axis))
-    if times.shape.rank not in (0, None):
-        python_only("repeat by several numbers")
     width = cast(shape(x)[axis], "int64")
+    if times.ndim != 0:
+        from penstock.compat.tf import _ragged
+
+        many = broadcast_to(cast(times, "int64"), stack([width]))
+        return take(x, _ragged.repeated(many), axis)
     each = cast(times, "int64")
     return take(x, range(width * each) // each, axis)
 
@@ -153,3 +157,29 @@ def meshgrid(*args: Any, indexing: str = "xy") -> list[Tensor]:
         sizes[order.index(i)] = -1
         made.append(broadcast_to(reshape(vector, sizes), stack(dims)))
     return made
+
+
+def eye(num_rows: int, num_columns: int | None = None,
+        dtype: Any = "float32") -> Tensor:  # fmt: skip
+    wanted = as_dtype(dtype)
+    if wanted == _dtypes.string:
+        refuse_dtype("eye", wanted)
+    return Tensor(np.eye(num_rows, num_columns, dtype=wanted.dtype))
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: Any = None
+) -> Tensor:
+    """Whether each place is within a sequence's length.
+
+    Example:
+        >>> tf.sequence_mask([1, 3], 3).numpy().tolist()
+        [[True, False, False], [True, True, True]]
+    """
+    from penstock.compat.tf._reductions import reduce_max
+
+    x = convert(lengths)
+    longest = reduce_max(x) if maxlen is None else convert(maxlen)
+    made = range(longest) < expand_dims(cast(x, longest.dtype), -1)
+    found: Tensor = cast(made, dtype)
+    return found

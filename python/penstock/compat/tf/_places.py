@@ -225,14 +225,30 @@ def gather_nd(
 def scatter_nd(
     indices: Any, updates: Any, shape: Any, name: Any = None
 ) -> Tensor:
-    """A tensor of zeros with `updates` at their places.
-
-    Places must differ: TensorFlow's adds what goes to one place.
-    """
-    values = convert(updates)
+    """A tensor of zeros to which `updates` are added at their places."""
+    values, at = convert(updates), convert(indices)
     dims = arrays.cast(convert(shape), "int64")
+    if _may_repeat(at):
+        if arrays._has_symbols(at, values, dims):
+            arrays.python_only(
+                "tf.scatter_nd to computed places", "they may be the same"
+            )
+        from penstock.compat.tf._segments import SCATTERS
+
+        made: Tensor = SCATTERS["tensor_scatter_nd_add"](
+            arrays.zeros(dims, values.dtype), at, values
+        )
+        return made
     filler = default_of(values.dtype, None)
-    return _scattered(convert(indices), values, dims, filler)
+    return _scattered(at, values, dims, filler)
+
+
+def _may_repeat(at: Tensor) -> bool:
+    """Whether a row of indices may be there twice."""
+    if arrays._has_symbols(at):
+        return True
+    rows = at._value.reshape(-1, max(at._value.shape[-1], 1))
+    return len(np.unique(rows, axis=0)) != len(rows)
 
 
 def _scattered(

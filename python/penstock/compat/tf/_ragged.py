@@ -61,9 +61,13 @@ def _spread(starts: Tensor, lengths: Tensor, step: Any = 1) -> Tensor:
 
 def row_numbers(x: RaggedTensor) -> Tensor:
     """The number of its row, for each value."""
-    lengths = lengths_of(x)
-    numbers = arrays.range(arrays.shape(lengths, "int64")[0])
-    return _spread(numbers, lengths, 0)
+    return repeated(lengths_of(x))
+
+
+def repeated(times: Tensor) -> Tensor:
+    """0, 1, 2, ..., each as often as is said."""
+    numbers = arrays.range(arrays.shape(times, "int64")[0])
+    return _spread(numbers, times, 0)
 
 
 def take_values(values: Any, places: Tensor) -> Any:
@@ -351,7 +355,7 @@ def _joined(parts: list[Any], axis: int) -> Any:
         values = _joined([p.values for p in parts], 0)
         return RaggedTensor(values, arrays.concat(splits, 0))
     if axis > 1:
-        _check_same_splits(parts)
+        check_same_splits(parts)
         inner = _joined([p.values for p in parts], axis - 1)
         return first.with_values(inner)
     _check_same_counts(parts)
@@ -380,7 +384,8 @@ def _check_same_counts(parts: list[RaggedTensor]) -> None:
         )
 
 
-def _check_same_splits(parts: list[RaggedTensor]) -> None:
+def check_same_splits(parts: list[RaggedTensor]) -> None:
+    """Refuses tensors that are known to have other rows."""
     for each in parts[1:]:
         one, two = parts[0].row_splits, each.row_splits
         if not arrays._has_symbols(one, two) and not np.array_equal(
@@ -481,7 +486,7 @@ def boolean_mask(data: Any, mask: Any) -> Any:
         which = RaggedTensor.from_tensor(which)
     if not isinstance(values, RaggedTensor):
         values = RaggedTensor.from_tensor(values)
-    _check_same_splits([values, which])
+    check_same_splits([values, which])
     if isinstance(which.values, RaggedTensor):
         return values.with_values(boolean_mask(values.values, which.values))
     is_true = which.values
@@ -492,107 +497,3 @@ def boolean_mask(data: Any, mask: Any) -> Any:
     )
     before = splits_of(arrays.cast(is_true, "int64"))
     return _made(kept, arrays.take(before, values.row_splits), values)
-
-
-# ---- Item by item.
-
-
-def elementwise(function: Any, x: Any, y: Any) -> RaggedTensor:
-    """`function` of the items of two tensors, of which one is ragged.
-
-    The other is a ragged one of the same rows, a scalar, or has a value for
-    each row.
-    """
-    like = x if isinstance(x, RaggedTensor) else y
-    parts = [v if isinstance(v, RaggedTensor) else convert(v, hint=like.dtype)
-             for v in (x, y)]  # fmt: skip
-    ragged = [v for v in parts if isinstance(v, RaggedTensor)]
-    if len(ragged) == 2:
-        _check_same_splits(ragged)
-        inner: list[Any] = [v.values for v in ragged]
-        if any(isinstance(v, RaggedTensor) for v in inner):
-            return like.with_values(elementwise(function, *inner))
-        return like.with_values(function(*inner))
-    inner = [
-        v.values if isinstance(v, RaggedTensor) else _for_values(v, like)
-        for v in parts
-    ]
-    if any(isinstance(v, RaggedTensor) for v in inner):
-        return like.with_values(elementwise(function, *inner))
-    return like.with_values(function(*inner))
-
-
-def _for_values(x: Tensor, like: RaggedTensor) -> Tensor:
-    """What of `x` meets the values of `like`."""
-    rank = like.shape.rank or 0
-    missing = rank - (x.shape.rank or 0)
-    if missing > 0:
-        # Of fewer dimensions: it meets the inner ones.
-        return x
-    if missing < 0 or x.shape[1] != 1:
-        raise ValueError(
-            "a tensor beside a ragged one must be a scalar, or have a value "
-            f"for each row; got shapes {x.shape} and {like.shape}"
-        )
-    rows = arrays.reshape(x, [-1, *x.shape.as_list()[2:]])
-    if x.shape[0] == 1:
-        return rows[0]
-    return arrays.take(rows, row_numbers(like))
-
-
-def map_flat_values(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """`tf.ragged.map_flat_values`."""
-    given = [*args, *kwargs.values()]
-    ragged = [x for x in given if isinstance(x, RaggedTensor)]
-    if ragged:
-        _check_same_splits(ragged)
-
-    def values(x: Any) -> Any:
-        return x.flat_values if isinstance(x, RaggedTensor) else x
-
-    made = function(
-        *map(values, args), **{k: values(v) for k, v in kwargs.items()}
-    )
-    return ragged[0].with_flat_values(made) if ragged else made
-
-
-# ---- Over axes.
-
-
-def reduced(
-    function: Any, x: RaggedTensor, axis: Any, keepdims: bool, empty: Any
-) -> Any:
-    """A reduction of a ragged tensor.
-
-    Args:
-        function: Of a tensor, an axis and keepdims.
-        x: What is reduced.
-        axis: One, or none for all items.
-        keepdims: Whether a dimension of size 1 is left.
-        empty: What changes no result, of the dtype of `x`.
-    """
-    if axis is None:
-        return function(x.flat_values, None, keepdims)
-    rank = x.shape.rank or 0
-    at = int(np.asarray(axis).reshape(())) % rank
-    if at > 1:
-        inner = x.values
-        if isinstance(inner, RaggedTensor):
-            return x.with_values(
-                reduced(function, inner, at - 1, keepdims, empty)
-            )
-        return x.with_values(function(inner, at - 1, keepdims))
-    if isinstance(x.values, RaggedTensor):
-        raise ValueError(
-            "rows of rows are reduced along their last ragged dimension or "
-            f"beyond it; got axis {axis} for shape {x.shape}"
-        )
-    return function(x.to_tensor(empty), at, keepdims)
-
-
-def mean(total: Any, x: RaggedTensor, axis: Any, keepdims: bool) -> Any:
-    """The sum, by the function `total`, divided by the number of items."""
-    ones = x.with_flat_values(arrays.ones_like(x.flat_values))
-    return total(x, axis, keepdims) / total(ones, axis, keepdims)

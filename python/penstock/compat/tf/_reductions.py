@@ -198,9 +198,9 @@ def _number(name: str, given: Any) -> Tensor:
 def _of_rows(
     function: Any, x: RaggedTensor, axis: Any, keepdims: bool, empty: Any
 ) -> Any:
-    from penstock.compat.tf import _ragged
+    from penstock.compat.tf import _ragged_items
 
-    return _ragged.reduced(function, x, axis, keepdims, empty)
+    return _ragged_items.reduced(function, x, axis, keepdims, empty)
 
 
 def reduce_sum(
@@ -248,9 +248,9 @@ def reduce_mean(
         (np.int32(1), np.float32(1.5))
     """
     if isinstance(input_tensor, RaggedTensor):
-        from penstock.compat.tf import _ragged
+        from penstock.compat.tf import _ragged_items
 
-        return _ragged.mean(reduce_sum, input_tensor, axis, keepdims)
+        return _ragged_items.mean(reduce_sum, input_tensor, axis, keepdims)
     x = _number("reduce_mean", input_tensor)
     if not x.dtype.is_integer:
         made: Tensor = arrays.cast(_reduce("mean", x, axis, keepdims), x.dtype)

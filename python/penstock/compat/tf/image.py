@@ -10,7 +10,11 @@ import numpy as np
 from penstock import image as _image
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf._arithmetic import binary, native
+from penstock.compat.tf._arithmetic import (
+    binary,
+    native,
+    refuse_unknown_ranks,
+)
 from penstock.compat.tf._calls import bare, dressed, lifted
 from penstock.compat.tf._filling import pad
 from penstock.compat.tf._pictures import (
@@ -152,6 +156,7 @@ def resize(
     """
     how = method.value if isinstance(method, ResizeMethod) else str(method)
     x = convert(images)
+    refuse_unknown_ranks([x])
     made: Tensor = dressed(
         _image.resize(
             x._value, _size(size), how, preserve_aspect_ratio, antialias
@@ -182,6 +187,7 @@ def crop_to_bounding_box(
 ) -> Tensor:  # fmt: skip
     """The part of an image in a box."""
     x = convert(image)
+    refuse_unknown_ranks([x])
     known = _integers(offset_height, offset_width, target_height, target_width)
     if known is not None:
         made: Tensor = dressed(_image.crop_to_bounding_box(x._value, *known))
@@ -203,6 +209,7 @@ def pad_to_bounding_box(
 ) -> Tensor:  # fmt: skip
     """An image with zeros around it."""
     x = convert(image)
+    refuse_unknown_ranks([x])
     known = _integers(offset_height, offset_width, target_height, target_width)
     if known is not None:
         made: Tensor = dressed(_image.pad_to_bounding_box(x._value, *known))
@@ -220,6 +227,7 @@ def resize_with_crop_or_pad(
 ) -> Tensor:
     """An image cut or filled up evenly at its edges."""
     x = convert(image)
+    refuse_unknown_ranks([x])
     known = _integers(target_height, target_width)
     if known is None:
         arrays.python_only("resize_with_crop_or_pad to a computed size")

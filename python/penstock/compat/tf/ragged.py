@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf import _ragged
+from penstock.compat.tf import _ragged, _ragged_items
 from penstock.compat.tf._composites import RaggedTensor
 from penstock.compat.tf._tensor import Tensor, array_of, convert
 from penstock.compat.tf._types import as_dtype
@@ -32,7 +32,7 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
         >>> tf.ragged.map_flat_values(tf.square, x)
         <tf.RaggedTensor [[1, 4], [9]]>
     """
-    return _ragged.map_flat_values(op, args, kwargs)
+    return _ragged_items.map_flat_values(op, args, kwargs)
 
 
 def row_splits_to_segment_ids(

@@ -315,14 +315,19 @@ def serialize_tensor(tensor: Any, name: Any = None) -> Tensor:
     """
     x = convert(tensor)
     if isinstance(x._value, Symbol):
-        _arrays.python_only("tf.io.serialize_tensor")
+        return Tensor(_io.serialize_tensor(x._value))
     return convert(_protos.tensor_to_bytes(x._value, x.dtype))
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: Any = None) -> Tensor:
+    """The tensor of a serialized TensorProto.
+
+    In a recorded function not even its rank is known: `tf.ensure_shape`,
+    `set_shape` or `tf.reshape` say more.
+    """
     text = convert(serialized)
     if isinstance(text._value, Symbol):
-        _arrays.python_only("tf.io.parse_tensor")
+        return Tensor(_io.parse_tensor(text._value, as_dtype(out_type)))
     return Tensor(_protos.tensor_from_bytes(text.numpy(), as_dtype(out_type)))
 
 
