@@ -443,8 +443,8 @@ class Dataset:
     ) -> None:  # fmt: skip
         if checkpoint_args is not None:
             raise NotImplementedError(
-                "save: checkpoint_args are of tf.train.Checkpoint, which is "
-                "not offered"
+                "save: checkpoint_args is not offered; a save that was "
+                "stopped begins again"
             )
         shard = None if shard_func is None else adapt(shard_func)
         self._ds.save(_path(path), _compression(compression), shard)
