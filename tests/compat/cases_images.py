@@ -67,6 +67,19 @@ CASES = [
     ("lambda x: tf.shape(tf.image.stateless_random_jpeg_quality(x, 50, 60, "
      "[1, 2]))", SMOOTH),
     ("lambda x: tf.shape(tf.image.random_jpeg_quality(x, 50, 60))", SMOOTH),
+    *[
+        ("lambda s: [tf.shape(x) for x in tf.image."
+         f"stateless_sample_distorted_bounding_box(s, {how})]", "[40, 30, 3]")
+        for how in (
+            "[[[0.0, 0.0, 1.0, 1.0]]], [1, 2]",
+            "tf.zeros([1, 0, 4]), [1, 2], use_image_if_no_bounding_boxes=True",
+            "tf.zeros([1, 0, 4]), [1, 2]",
+        )
+    ],
+    # None of the boxes can be as large: the whole image.
+    ("lambda s: tf.image.stateless_sample_distorted_bounding_box(s, "
+     "[[[0.0, 0.0, 1.0, 1.0]]], [1, 2], 1.0, area_range=[0.1, 0.2])",
+     "[40, 30, 3]"),
     ("lambda x: tf.io.decode_compressed(x, 'ZLIB')",
      "[__import__('zlib').compress(b'abc' * 9), "
      "__import__('zlib').compress(b'')]"),

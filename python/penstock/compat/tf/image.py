@@ -15,6 +15,7 @@ from penstock.compat.tf._arithmetic import (
     native,
     refuse_unknown_ranks,
 )
+from penstock.compat.tf._boxes import stateless_sample_distorted_bounding_box
 from penstock.compat.tf._calls import bare, dressed, lifted
 from penstock.compat.tf._filling import pad
 from penstock.compat.tf._pictures import (
@@ -103,6 +104,7 @@ __all__ = [
     "stateless_random_hue",
     "stateless_random_jpeg_quality",
     "stateless_random_saturation",
+    "stateless_sample_distorted_bounding_box",
     "total_variation",
     "transpose",
     "yiq_to_rgb",
