@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import logging
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from penstock import _recording
 from penstock._symbol import Symbol
@@ -297,6 +301,23 @@ def device(device_name: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def name_scope(name: Any) -> Iterator[None]:
     yield
+
+
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    yield
+
+
+def get_logger() -> logging.Logger:
+    """The logger that TensorFlow's programs set the level of."""
+    return logging.getLogger("tensorflow")
+
+
+def timestamp(name: Any = None) -> Tensor:
+    """Seconds since 1970, float64; a function with it runs as Python."""
+    if _recording.current() is not None:
+        arrays.python_only("tf.timestamp")
+    return Tensor(np.array(time.time(), np.float64))
 
 
 @contextlib.contextmanager
