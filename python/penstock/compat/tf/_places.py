@@ -21,12 +21,12 @@ def gather(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
         return _ragged.gather(params, indices, axis, batch_dims)
     x = convert(params)
     if isinstance(indices, RaggedTensor):
-        flat = gather(x, indices.flat_values, axis, 0)
         if batch_dims or axis not in (None, 0):
             raise ValueError(
                 "gather by a ragged tensor is along axis 0; got axis="
                 f"{axis}, batch_dims={batch_dims}"
             )
+        flat = gather(x, indices.flat_values, 0, 0)
         return indices.with_flat_values(flat)
     at = convert(indices)
     if not at.dtype.is_integer:
@@ -53,9 +53,10 @@ def _size(x: Tensor, axis: int) -> Tensor:
 def _checked(at: Tensor, size: Tensor, known: int | None) -> Tensor:
     """Places of which none is negative: that would count from the end."""
     if not arrays._has_symbols(at):
-        least = at._value.min() if at._value.size else 0
-        most = at._value.max() if at._value.size else 0
-        if least < 0 or (known is not None and most >= max(known, 1)):
+        if not at._value.size:
+            return at
+        least, most = at._value.min(), at._value.max()
+        if least < 0 or (known is not None and most >= known):
             shown = least if least < 0 else most
             raise refused(
                 InvalidArgumentError,
@@ -317,7 +318,7 @@ def norm(
         axes = axes[0]
     is_number = isinstance(ord, (int, float)) and not isinstance(ord, bool)
     if (
-        ord in ("euclidean",)
+        ord == "euclidean"
         or (ord == 2 and not is_matrix)
         or (ord == "fro" and is_matrix)
     ):

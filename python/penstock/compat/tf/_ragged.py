@@ -420,23 +420,12 @@ def expand(x: Any, axis: int) -> Any:
     """A dimension of size 1 put in; a ragged one, where that matters."""
     rank = (x.shape.rank or 0) + 1
     at = axis + rank if axis < 0 else axis
-    if at == 0:
-        end = (
-            _count(x)
-            if isinstance(x, RaggedTensor)
-            else arrays.shape(x, "int64")[0]
-        )
-        ends = arrays.stack([_NOTHING, end])
-        return (
-            _made(x, ends, x)
-            if isinstance(x, RaggedTensor)
-            else (RaggedTensor(x, ends))
-        )
-    if at == 1:
-        if isinstance(x, RaggedTensor):
-            return _made(x, arrays.range(_count(x) + 1), x)
-        rows = arrays.shape(x, "int64")[0]
-        return RaggedTensor(x, arrays.range(rows + 1))
+    if at <= 1:
+        is_ragged = isinstance(x, RaggedTensor)
+        rows = _count(x) if is_ragged else arrays.shape(x, "int64")[0]
+        # All rows as one, or each row as one.
+        ends = arrays.range(rows + 1) if at else arrays.stack([_NOTHING, rows])
+        return _made(x, ends, x) if is_ragged else RaggedTensor(x, ends)
     if not isinstance(x, RaggedTensor):
         return arrays.expand_dims(x, at)
     if at == 2 and not isinstance(x.values, RaggedTensor):
