@@ -9,6 +9,7 @@ from pathlib import Path
 
 import cases_images
 import cases_numbers
+import cases_ragged
 import cases_signals
 import cases_sparse
 import cases_texts
@@ -338,6 +339,7 @@ GROUPS = {
     "parsed": PARSED,
     **cases_numbers.GROUPS,
     **cases_images.GROUPS,
+    **cases_ragged.GROUPS,
     **cases_texts.GROUPS,
     **cases_signals.GROUPS,
     **cases_sparse.GROUPS,

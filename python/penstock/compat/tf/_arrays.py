@@ -22,7 +22,11 @@ from penstock.compat.tf._arithmetic import (
     refuse_dtype,
     refuse_unknown_ranks,
 )
-from penstock.compat.tf._composites import RaggedTensor, SparseTensor
+from penstock.compat.tf._composites import (
+    RaggedTensor,
+    SparseTensor,
+    over_items,
+)
 from penstock.compat.tf._tensor import Tensor, array_of, convert, first_tensor
 from penstock.compat.tf._types import TensorShape, as_dtype
 
@@ -88,6 +92,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     return native("cast", found, wanted)
 
 
+@over_items
 def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
     """`cast` after `clip_by_value` to what `dtype` can hold."""
     x, wanted = convert(value), as_dtype(dtype)
@@ -156,11 +161,13 @@ def fill(dims: Any, value: Any, name: Any = None) -> Tensor:
     return native("fill", sizes, item)
 
 
+@over_items
 def zeros_like(input: Any, dtype: Any = None, name: Any = None) -> Tensor:
     x = convert(input)
     return zeros(_static_or_shape(x), dtype or x.dtype)
 
 
+@over_items
 def ones_like(input: Any, dtype: Any = None, name: Any = None) -> Tensor:
     x = convert(input)
     return ones(_static_or_shape(x), dtype or x.dtype)
@@ -215,10 +222,11 @@ def linspace(start: Any, stop: Any, num: int, name: Any = None) -> Tensor:
     return a + (b - a) * steps / last
 
 
+@over_items
 def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None,
     axis: int | None = None, dtype: Any = None, name: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Vectors with one item that differs.
 
     Example:
@@ -302,7 +310,9 @@ def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
     return native("expand_dims", convert(input), int(axis))
 
 
-def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
+def squeeze(input: Any, axis: Any = None, name: Any = None) -> Any:
+    if isinstance(input, RaggedTensor) and axis in (0, [0]):
+        return input.values
     x = convert(input)
     refuse_unknown_ranks([x])
     axes = None if axis is None else np.atleast_1d(axis).tolist()
@@ -399,13 +409,16 @@ def split(
     name: Any = "split",
 ) -> list[Tensor]:  # fmt: skip
     """Parts along a dimension: so many, or of such sizes."""
-    x = convert(value)
-    at = axis + x.ndim if axis < 0 else axis
+    is_ragged = isinstance(value, RaggedTensor)
+    x: Any = value if is_ragged else convert(value)
+    at = axis + (x.shape.rank if is_ragged else x.ndim) if axis < 0 else axis
     before: tuple[Any, ...] = (slice(None),) * at
     if np.ndim(num_or_size_splits) == 0:
         count = int(num_or_size_splits)
         whole = x.shape[at]
-        step: Any = shape(x)[at] // count if whole is None else whole // count
+        if whole is None:
+            whole = x.nrows() if is_ragged else shape(x)[at]
+        step: Any = whole // count
         sizes: list[Any] = [step] * count
     else:
         sizes = list(num_or_size_splits)
@@ -493,6 +506,7 @@ def boolean_mask(
     return _places.boolean_mask(tensor, mask, axis)
 
 
+@over_items
 def where(
     condition: Any, x: Any = None, y: Any = None, name: Any = None
 ) -> Tensor:
@@ -529,17 +543,20 @@ def _places(is_true: Tensor) -> Tensor:
     return native("stack", columns, 1)
 
 
-def reverse(tensor: Any, axis: Any, name: Any = None) -> Tensor:
-    x = convert(tensor)
-    axes = {a % x.ndim for a in np.atleast_1d(axis).tolist()}
+def reverse(tensor: Any, axis: Any, name: Any = None) -> Any:
+    is_ragged = isinstance(tensor, RaggedTensor)
+    x: Any = tensor if is_ragged else convert(tensor)
+    rank = x.shape.rank if is_ragged else x.ndim
+    axes = {a % rank for a in np.atleast_1d(axis).tolist()}
     return x[
         tuple(
             slice(None, None, -1) if i in axes else slice(None)
-            for i in builtins.range(x.ndim)
+            for i in builtins.range(rank)
         )
     ]
 
 
+@over_items
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None
 ) -> Tensor:

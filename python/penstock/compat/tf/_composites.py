@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -453,6 +455,32 @@ for _word, _name in {
     "ne": "not_equal",
 }.items():
     setattr(RaggedTensor, f"__{_word}__", _binary(_name))
+
+
+def _unary(name: str) -> Any:
+    def operator(self: RaggedTensor) -> RaggedTensor:
+        return self.with_flat_values(getattr(self.flat_values, name)())
+
+    return operator
+
+
+for _word in ("__neg__", "__abs__", "__invert__"):
+    setattr(RaggedTensor, _word, _unary(_word))
+
+
+def over_items(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of tensors, item by item, that takes ragged ones as well."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for each in (*args, *kwargs.values()):
+            if isinstance(each, RaggedTensor):
+                from penstock.compat.tf import _ragged_items
+
+                return _ragged_items.map_flat_values(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _inner_of(values: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from penstock import _recording
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf import nest
+from penstock.compat.tf import nest, ragged
 from penstock.compat.tf._branches import FOR_ALL, choose, what_may_fail
 from penstock.compat.tf._composites import RaggedTensor, SparseTensor
 from penstock.compat.tf._tensor import Tensor, convert
@@ -97,18 +97,31 @@ def map_fn(
     fn_output_signature: Any = None,
 ) -> Any:  # fmt: skip
     """`fn` of each part of tensors along their first dimension."""
-    parts = [arrays.unstack(leaf) for leaf in nest.flatten(elems)]
+    given = nest.flatten(elems)
+    is_ragged = any(isinstance(leaf, RaggedTensor) for leaf in given)
+    parts = [
+        list(leaf) if isinstance(leaf, RaggedTensor) else arrays.unstack(leaf)
+        for leaf in given
+    ]
     results = [
         fn(nest.pack_sequence_as(elems, each))
         for each in zip(*parts, strict=True)
     ]
     if not results:
         arrays.python_only("tf.map_fn of nothing")
+    stack = _stack_rows if is_ragged else arrays.stack
     leaves = [
-        arrays.stack(list(each))
+        stack(list(each))
         for each in zip(*map(nest.flatten, results), strict=True)
     ]
     return nest.pack_sequence_as(results[0], leaves)
+
+
+def _stack_rows(rows: list[Any]) -> Any:
+    made = ragged.stack(rows)
+    if isinstance(made, RaggedTensor):
+        return made.with_row_splits_dtype("int64")
+    return made
 
 
 def while_loop(cond: Any, body: Any, loop_vars: Any, **_: Any) -> Any:

@@ -15,6 +15,7 @@ from penstock.compat.tf._arrays import (
     _items,
     broadcast_to,
     cast,
+    concat,
     expand_dims,
     fill,
     range,
@@ -24,11 +25,16 @@ from penstock.compat.tf._arrays import (
     take,
     where,
 )
+from penstock.compat.tf._composites import RaggedTensor
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
 
-def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
+def tile(input: Any, multiples: Any, name: Any = None) -> Any:
+    if isinstance(input, RaggedTensor):
+        for axis, times in enumerate(np.asarray(multiples).tolist()):
+            input = concat([input] * times, axis) if times != 1 else input
+        return input
     x = convert(input)
     if not _has_symbols(x, multiples):
         return Tensor(np.tile(x._value, np.asarray(multiples)))

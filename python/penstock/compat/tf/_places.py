@@ -50,7 +50,7 @@ def _size(x: Tensor, axis: int) -> Tensor:
     return arrays.shape(x, "int64")[axis]
 
 
-def _checked(at: Tensor, size: Tensor, known: int | None) -> Tensor:
+def _checked(at: Tensor, size: Tensor, known: int | None) -> Any:
     """Places of which none is negative: that would count from the end."""
     if not arrays._has_symbols(at):
         if not at._value.size:
@@ -274,7 +274,7 @@ def _scattered(
 
 def tensor_scatter_nd_update(
     tensor: Any, indices: Any, updates: Any, name: Any = None
-) -> Tensor:
+) -> Any:
     """`tensor` with `updates` at their places.
 
     Example:
@@ -342,7 +342,7 @@ def norm(
 
 def _matrix_norm(
     size: Tensor, x: Tensor, ord: Any, axes: list[int], keepdims: bool
-) -> Tensor:
+) -> Any:
     from penstock.compat.tf import _reductions as math
 
     rows, columns = (a % x.ndim for a in axes)

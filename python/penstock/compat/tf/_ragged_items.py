@@ -111,3 +111,18 @@ def mean(total: Any, x: RaggedTensor, axis: Any, keepdims: bool) -> Any:
     """The sum, by the function `total`, divided by the number of items."""
     ones = x.with_flat_values(arrays.ones_like(x.flat_values))
     return total(x, axis, keepdims) / total(ones, axis, keepdims)
+
+
+def softmax(x: RaggedTensor, axis: int) -> Any:
+    """`tf.math.softmax` of rows."""
+    from penstock.compat.tf import _reductions as math
+
+    rank = x.shape.rank or 0
+    if x.ragged_rank != 1 or rank != 2 or axis not in (-1, 1):
+        raise ValueError(
+            "softmax of a ragged tensor is of rows of items; got axis "
+            f"{axis} for shape {x.shape}"
+        )
+    most = math.reduce_max(x, 1)[:, None]
+    powers = math.FUNCTIONS["exp"](x - most)
+    return powers / math.reduce_sum(powers, 1)[:, None]

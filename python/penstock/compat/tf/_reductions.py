@@ -16,7 +16,7 @@ from penstock.compat.tf._arithmetic import (
     refuse_dtype,
     unary,
 )
-from penstock.compat.tf._composites import RaggedTensor
+from penstock.compat.tf._composites import RaggedTensor, over_items
 from penstock.compat.tf._tensor import Tensor, convert
 
 # ---- Of one value.
@@ -89,7 +89,7 @@ def _make_logical(name: str) -> Callable[..., Tensor]:
         return native(called, convert(x, "bool"), convert(y, "bool"))
 
     call.__name__ = call.__qualname__ = name
-    return call
+    return over_items(call)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -102,44 +102,55 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+@over_items
 def round(x: Any, name: Any = None) -> Tensor:
     found = convert(x)
     return found if found.dtype.is_integer else unary("round", found)
 
 
+@over_items
 def rsqrt(x: Any, name: Any = None) -> Tensor:
     return unary("reciprocal", unary("sqrt", x, "float"))
 
 
+@over_items
 def sigmoid(x: Any, name: Any = None) -> Tensor:
     found = convert(x)
     return 1.0 / (1.0 + unary("exp", -found, "float"))
 
 
 def softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
+    if isinstance(logits, RaggedTensor):
+        from penstock.compat.tf import _ragged_items
+
+        return _ragged_items.softmax(logits, axis)
     x = convert(logits)
     powers = unary("exp", x - reduce_max(x, axis, True), "float")
     return powers / reduce_sum(powers, axis, True)
 
 
-def divide_no_nan(x: Any, y: Any, name: Any = None) -> Tensor:
+@over_items
+def divide_no_nan(x: Any, y: Any, name: Any = None) -> Any:
     quotient = binary("true_divide", x, y)
     is_zero = binary("equal", y, 0)
     return arrays.where(is_zero, arrays.zeros_like(quotient), quotient)
 
 
-def multiply_no_nan(x: Any, y: Any, name: Any = None) -> Tensor:
+@over_items
+def multiply_no_nan(x: Any, y: Any, name: Any = None) -> Any:
     product = binary("multiply", x, y)
     is_zero = binary("equal", y, 0)
     return arrays.where(is_zero, arrays.zeros_like(product), product)
 
 
+@over_items
 def squared_difference(x: Any, y: Any, name: Any = None) -> Tensor:
     return unary("square", binary("subtract", x, y))
 
 
-def add_n(inputs: Any, name: Any = None) -> Tensor:
-    total = convert(inputs[0])
+def add_n(inputs: Any, name: Any = None) -> Any:
+    first = inputs[0]
+    total = first if isinstance(first, RaggedTensor) else convert(first)
     for each in inputs[1:]:
         total = total + each
     return total
@@ -316,9 +327,14 @@ def reduce_variance(
     keepdims: bool = False,
     name: Any = None,
 ) -> Any:
-    x = convert(input_tensor)
+    is_ragged = isinstance(input_tensor, RaggedTensor)
+    x: Any = input_tensor if is_ragged else convert(input_tensor)
     if not x.dtype.is_floating:
         refuse_dtype("reduce_variance", x.dtype)
+    if is_ragged:
+        mean = reduce_mean(x, axis)
+        spread = x - (mean if axis is None else arrays.expand_dims(mean, axis))
+        return reduce_mean(spread * spread, axis, keepdims)
     off = x - reduce_mean(x, axis, True)
     return reduce_mean(unary("square", off), axis, keepdims)
 

@@ -397,6 +397,12 @@ def array_of(value: Any, dtype: DType | None = None) -> Any:
     """
     if value is None:
         raise ValueError("expected a tensor or what can be one; got None")
+    if hasattr(value, "row_splits") or hasattr(value, "dense_shape"):
+        raise refused(
+            InvalidTypeError,
+            f"expected a dense tensor; got a {type(value).__name__}. Use "
+            "to_tensor() or tf.sparse.to_dense().",
+        )
     # Arrays of numpy, and of others: they say what they are.
     is_numpy = hasattr(value, "__array__")
     try:

@@ -388,12 +388,12 @@ def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Any:
     return adjust_hue(image, _factor(seed, -max_delta, max_delta))
 
 
-def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
     x = convert(image)
     return arrays.where(_factor(seed, 0.0, 1.0) < 0.5, flip_left_right(x), x)
 
 
-def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
     x = convert(image)
     return arrays.where(_factor(seed, 0.0, 1.0) < 0.5, flip_up_down(x), x)
 

@@ -7,7 +7,8 @@ from typing import Any
 from penstock import strings as _strings
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf._calls import dressed, lifted
-from penstock.compat.tf._composites import RaggedTensor
+from penstock.compat.tf._composites import RaggedTensor, over_items
+from penstock.compat.tf._ragged_items import map_flat_values
 from penstock.compat.tf._showing import shown
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._texts import (
@@ -77,13 +78,17 @@ def to_number(input: Any, out_type: Any = "float32", name: Any = None) -> Any:
     return lifted(_strings.to_number)(input, as_dtype(out_type))
 
 
-def join(inputs: Any, separator: str = "", name: Any = None) -> Tensor:
+def join(inputs: Any, separator: str = "", name: Any = None) -> Any:
     """Strings one behind another, item by item.
 
     Example:
         >>> tf.strings.join(["a", ["b", "c"]], "-").numpy()
         array([b'a-b', b'a-c'], dtype=object)
     """
+    if any(isinstance(part, RaggedTensor) for part in inputs):
+        return map_flat_values(
+            lambda *parts: join(parts, separator), tuple(inputs), {}
+        )
     parts = [convert(part)._value for part in inputs]
     made: Tensor = dressed(_strings.join(parts, separator))
     return made
@@ -103,11 +108,16 @@ def split(
     if isinstance(sep, Tensor):
         sep = sep.numpy()
     if isinstance(input, RaggedTensor):
-        return input.with_values(split(input.values, sep, maxsplit))
-    text = convert(input)._value
-    return dressed(_strings.split(text, sep, maxsplit))
+        found = split(input.flat_values, sep, maxsplit)
+        return input.with_flat_values(found)
+    text = convert(input)
+    if (text.shape.rank or 0) > 1:
+        rows = RaggedTensor.from_tensor(text, ragged_rank=text.ndim - 1)
+        return rows.with_flat_values(split(rows.flat_values, sep, maxsplit))
+    return dressed(_strings.split(text._value, sep, maxsplit))
 
 
+@over_items
 def unicode_split(
     input: Any, input_encoding: str = "UTF-8", errors: str = "replace",
     replacement_char: int = 65533, name: Any = None,
@@ -117,6 +127,7 @@ def unicode_split(
     return dressed(_strings.unicode_split(convert(input)._value))
 
 
+@over_items
 def unicode_decode(
     input: Any, input_encoding: str = "UTF-8", errors: str = "replace",
     replacement_char: int = 65533, replace_control_characters: bool = False,
@@ -159,7 +170,7 @@ def reduce_join(
 def format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3,
     name: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Tensors put into a text.
 
     Example:
