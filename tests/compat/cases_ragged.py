@@ -59,6 +59,7 @@ CASES = [
             "tf.math.count_nonzero(x > 2)",
             "tf.math.add_n([x,x])",
             "tf.stop_gradient(x)",
+            "tf.where(x > 2)", "tf.where(x > 2, 1, x)", "tf.where(True, x, x)",
             "tf.reverse(x, [1])", "tf.tile(x, [2, 1])", "tf.split(x, [2, 3])",
             "tf.map_fn(tf.reduce_sum, x, fn_output_signature=tf.int32)",
         )

@@ -106,17 +106,6 @@ def identity(input: Any, name: Any = None) -> Any:
     return input if is_tensor(input) else convert(input)
 
 
-def identity_n(input: Any, name: Any = None) -> list[Any]:
-    return [identity(each) for each in input]
-
-
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The array of a tensor; None, if its value is known only later."""
-    if not isinstance(tensor, Tensor) or isinstance(tensor._value, Symbol):
-        return None
-    return tensor.numpy()
-
-
 # ---- Made of sizes and numbers.
 
 
@@ -506,10 +495,9 @@ def boolean_mask(
     return _places.boolean_mask(tensor, mask, axis)
 
 
-@over_items
 def where(
     condition: Any, x: Any = None, y: Any = None, name: Any = None
-) -> Tensor:
+) -> Any:
     """Items of `x` or of `y`; of a condition alone, where it is true.
 
     Example:
@@ -518,11 +506,20 @@ def where(
         >>> tf.where([False, True]).numpy()
         array([[1]])
     """
+    if x is not None or y is not None:
+        return _chosen(condition, x, y)
+    if isinstance(condition, RaggedTensor):
+        items = condition.to_sparse()
+        return boolean_mask(items.indices, items.values)
     is_true = convert(condition)
-    if x is None and y is None:
-        if not is_true.dtype.is_bool:
-            is_true = is_true != 0
-        return _places(is_true)
+    if not is_true.dtype.is_bool:
+        is_true = is_true != 0
+    return _places(is_true)
+
+
+@over_items
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
+    is_true = convert(condition)
     if not is_true.dtype.is_bool:
         refuse_dtype("where", is_true.dtype)
     a, b = operands(x, y)

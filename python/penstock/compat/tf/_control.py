@@ -215,6 +215,17 @@ def switch_case(
     return case(chosen, last)
 
 
+def identity_n(input: Any, name: Any = None) -> list[Any]:
+    return [arrays.identity(each) for each in input]
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The array of a tensor; None, if its value is known only later."""
+    if not isinstance(tensor, Tensor) or isinstance(tensor._value, Symbol):
+        return None
+    return tensor.numpy()
+
+
 def tuple_(tensors: Any, control_inputs: Any = None, name: Any = None) -> Any:
     """The tensors of a list."""
     return [arrays.identity(each) for each in tensors]
