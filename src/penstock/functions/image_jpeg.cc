@@ -25,7 +25,7 @@ void Quiet(j_common_ptr) {}
 void Begin(j_decompress_ptr) {}
 boolean NoMore(j_decompress_ptr) { return FALSE; }
 boolean PretendTheEnd(j_decompress_ptr info) {
-  static const JOCTET kEnd[] = {0xff, JPEG_EOI};
+  static constexpr JOCTET kEnd[] = {0xff, JPEG_EOI};
   info->src->next_input_byte = kEnd;
   info->src->bytes_in_buffer = 2;
   return TRUE;
