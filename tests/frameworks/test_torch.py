@@ -115,6 +115,20 @@ def test_sparse_becomes_coo():
     assert found.to_dense()[0].tolist() == [1, 0, 2, 0]
 
 
+def test_stats():
+    ds = ps.Dataset.range(10).map(lambda i: ps.take([6], i % 2))
+    it = iter(ds.ignore_errors().to_torch())
+    assert next(it) == 6
+    assert it.stats().nodes[-1].rows >= 1
+    assert len(list(it)) == 4
+    nodes = it.stats().nodes
+    assert [(node.rows, node.errors) for node in nodes] == [
+        (10, 0),
+        (10, 5),
+        (5, 0),
+    ]
+
+
 def test_datasets_inside_are_refused():
     with refuses(ps.InvalidTypeError, "flat_map"):
         ps.Dataset.range(4).window(2).to_torch()
@@ -292,6 +306,83 @@ def test_workers_give_the_order_of_no_workers():
     feed.set_epoch(6)
     other = items(DataLoader(feed, batch_size=None, num_workers=2))
     assert other != alone and sorted(other) == sorted(alone)
+
+
+@pytest.mark.parametrize("rank", [None, 1])
+def test_epochs_of_workers_follow_each_other(rank):
+    world_size = None if rank is None else 2
+
+    def make():
+        ds = ps.Dataset.range(40).shuffle(40, seed=3).batch(3)
+        return ds.to_torch(rank=rank, world_size=world_size)
+
+    feed = make()
+    epochs = [items(feed) for _ in range(5)]
+    assert len({tuple(epoch) for epoch in epochs}) == 5
+    feed = make()
+    loader = DataLoader(feed, batch_size=None, num_workers=2)
+    assert items(loader) == epochs[0]
+    assert items(loader) == epochs[1]
+    assert items(feed) == epochs[2]
+    copy = pickle.loads(pickle.dumps(feed))
+    assert items(loader) == epochs[3]
+    assert items(copy) == epochs[3]
+    feed.set_epoch(1)
+    assert items(loader) == epochs[1]
+    assert items(loader) == epochs[2]
+    other = DataLoader(copy, batch_size=None, num_workers=1)
+    assert items(other) == epochs[4]
+
+
+@pytest.mark.parametrize("context", ["spawn", "forkserver"])
+def test_epochs_of_workers_that_get_a_copy(context):
+    feed = ps.Dataset.range(40).shuffle(40, seed=3).batch(3).to_torch()
+    epochs = [items(feed) for _ in range(4)]
+    feed.set_epoch(1)
+    loader = DataLoader(
+        feed, batch_size=None, num_workers=1, multiprocessing_context=context
+    )
+    assert [items(loader), items(loader)] == epochs[1:3]
+    with refuses(ps.FailedPreconditionError, "StatefulDataLoader"):
+        feed.state_dict()
+    assert items(feed) == epochs[3]
+
+
+def test_the_position_of_workers_is_not_the_trainers():
+    feed = numbers().to_torch()
+    assert feed.state_dict()["input"] is None
+    loader = DataLoader(feed, batch_size=None, num_workers=2)
+    for _ in range(2):
+        next(iter(loader))
+        with refuses(ps.FailedPreconditionError, "StatefulDataLoader"):
+            feed.state_dict()
+        next(iter(feed))
+        assert feed.state_dict()["input"] is not None
+    next(iter(loader))
+    feed.set_epoch(7)
+    state = feed.state_dict()
+    assert state["epoch"] == 7
+    next(iter(loader))
+    feed.load_state_dict(state)
+    assert feed.state_dict() == state
+
+
+def test_epochs_after_that_of_a_state_in_workers():
+    def make():
+        feed = ps.Dataset.range(40).shuffle(40, seed=3).batch(3).to_torch()
+        return feed, StatefulDataLoader(feed, batch_size=None, num_workers=2)
+
+    feed, _ = make()
+    epochs = [items(feed) for _ in range(4)]
+    feed, loader = make()
+    assert [items(loader) for _ in range(2)] == epochs[:2]
+    it = iter(loader)
+    seen = items(next(it) for _ in range(5))
+    state = loader.state_dict()
+    feed, loader = make()
+    loader.load_state_dict(state)
+    assert seen + items(loader) == epochs[2]
+    assert items(loader) == epochs[3]
 
 
 def test_persistent_workers_count_on():
