@@ -430,11 +430,12 @@ def _learn(packed: Packed, dataset: Pipeline, reason: str) -> Any:
             f"what function {name} returns must be known; there is no element "
             f"to learn it from.{advice}",
         )
-    if not str(failure).startswith(f"in {name}, for element "):
+    is_raised = str(failure).startswith(f"in {name}, for element ")
+    if not is_raised or "): what it returned: " in str(failure):
         raise refused(
             type(failure),
             f"function {name} must give a result for one of the first "
-            f"elements, to learn what it returns; these are errors: {failure}"
+            f"elements, to learn what it returns; found: {failure}"
             f"{advice}",
         ) from None
     hint = ""
