@@ -15,10 +15,13 @@ from penstock import _dtypes, _record, io
 from penstock._dataset import Dataset
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._files import (
+    FILES_AHEAD,
     FixedLengthRecordDataset,
     TextLineDataset,
     _common,
+    _never,
     _read,
+    whole_file,
 )
 from penstock._location import refused
 from penstock._pipeline import Pipeline
@@ -266,6 +269,9 @@ class ImageFolderDataset(Dataset):
         ['cat', 'dog']
         >>> [(image, int(label)) for image, label in ds]
         [(b'an image of a cat', 0), (b'an image of a dog', 1)]
+        >>> [path.removeprefix(bytes(root)).decode()
+        ...     for _, _, path in ps.ImageFolderDataset(root, with_paths=True)]
+        ['/cat/1.jpg', '/dog/1.jpg']
 
     Args:
         directory: It has a folder for each class.
@@ -274,6 +280,7 @@ class ImageFolderDataset(Dataset):
             all of them are shuffled, and another order is drawn for each epoch.
         seed: Fixes those orders.
         reshuffle_each_iteration: False for one order in all epochs.
+        with_paths: Whether elements are `(contents, label, path)`.
     """
 
     class_names: list[str]
@@ -292,6 +299,7 @@ class ImageFolderDataset(Dataset):
         shuffle: bool = False,
         seed: int | None = None,
         reshuffle_each_iteration: bool = True,
+        with_paths: bool = False,
     ) -> None:
         root = Path(directory)
         if not root.is_dir():
@@ -321,28 +329,25 @@ class ImageFolderDataset(Dataset):
             files = files.shuffle(len(names), seed, reshuffle_each_iteration)
         # Each gives one element, so that the order stays; those ahead are
         # being read while one is waited for.
-        made = files.interleave(_labelled, cycle_length=_FILES_AHEAD)
+        read = _with_path if with_paths else _labelled
+        made = files.interleave(read, cycle_length=FILES_AHEAD)
         _become(self, made.assert_cardinality(len(names)))
         self.class_names = classes
 
 
-_FILES_AHEAD = 16
-
-
 def _labelled(name: Any, label: Any) -> Dataset:
     """A file's bytes with its label: one element."""
-    contents = Dataset.__new__(Dataset)
-    body = {"whole": {}, **_common(None, None)}
-    _read(contents, body, name, None, _never)
-    return Dataset.zip((contents, Dataset.from_tensors(label)))
+    return Dataset.zip((whole_file(name), Dataset.from_tensors(label)))
+
+
+def _with_path(name: Any, label: Any) -> Dataset:
+    """The same with the file's name."""
+    rest = (Dataset.from_tensors(label), Dataset.from_tensors(name))
+    return Dataset.zip((whole_file(name), *rest))
 
 
 def _become(into: Dataset, made: Dataset) -> None:
     into.__dict__.update(made.__dict__)
-
-
-def _never(file: Any) -> Dataset:
-    raise AssertionError(f"{file} is read at once")
 
 
 class _Array:

@@ -386,6 +386,9 @@ def decode_random_resized_crop(
 ) -> Any:
     """random_resized_crop of a JPEG file, of which only that part is decoded.
 
+    The result is float32 from 0 to 255: divide it by 255 before colours are
+    changed, and for what was trained on 0 to 1.
+
     Example:
         >>> contents = ps.image.encode_jpeg(np.zeros((9, 9, 3), np.uint8))
         >>> ps.image.decode_random_resized_crop(contents, (4, 4)).shape
@@ -422,7 +425,10 @@ def decode_resized(
     method: str = "bilinear",
     antialias: bool = False,
 ) -> Any:
-    """A JPEG file's pixels at another size, as float32, decoded at 1/2, 1/4 or 1/8 where that is enough.
+    """A JPEG file's pixels at another size, decoded at 1/2, 1/4 or 1/8 if possible.
+
+    The result is float32 from 0 to 255. It is decoded at the smallest of these
+    sizes that is not below the one asked for, and resized the rest of the way.
 
     Example:
         >>> contents = ps.image.encode_jpeg(np.zeros((9, 9, 3), np.uint8))
@@ -760,7 +766,10 @@ def random_resized_crop(
     antialias: bool = False,
     seed: int | None = None,
 ) -> Any:
-    """A part of an image, of random area, shape and place, resized; float32.
+    """A part of an image, of random area, shape and place, resized.
+
+    The result is float32 in the image's own range: of uint8, 0 to 255. Colours
+    are changed before, or after a division by 255.
 
     Example:
         >>> image = np.zeros((9, 9, 3))
@@ -795,7 +804,10 @@ def resize(
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
 ) -> Any:
-    """Images of another size, as float32; of method "nearest", in their own dtype.
+    """Images of another size.
+
+    The result is float32 in the images' own range: of uint8, 0 to 255. By
+    method "nearest" it is of their own dtype.
 
     Example:
         >>> ps.image.resize(np.zeros((9, 9, 3)), (2, 4)).shape

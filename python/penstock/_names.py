@@ -9,6 +9,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+# What torchvision calls what is here by another name.
+_TORCHVISION = {
+    "centercrop": "central_crop",
+    "colorjitter": "random_brightness, random_contrast, random_saturation and "
+    "random_hue",
+    "convertimagedtype": "convert_image_dtype",
+    "grayscale": "rgb_to_grayscale",
+    "hflip": "flip_left_right",
+    "horizontalflip": "flip_left_right",
+    "randomhorizontalflip": "random_flip_left_right",
+    "randomverticalflip": "random_flip_up_down",
+    "todtype": "convert_image_dtype",
+    "totensor": "convert_image_dtype(image, ps.float32)",
+    "toimage": "decode_image",
+    "verticalflip": "flip_up_down",
+    "vflip": "flip_up_down",
+}
+
+
+def in_images(module: str, known: Iterable[str]) -> Callable[[str], Any]:
+    """`in_module`, for who knows torchvision's names."""
+
+    def refuse(name: str) -> NoReturn:
+        other = _TORCHVISION.get(name.lower().replace("_", ""))
+        if other is None:
+            raise unknown(f"module {module!r}", name, known)
+        raise _error(
+            name, f"module {module!r} has no attribute {name!r}. Use {other}"
+        )
+
+    return refuse
+
 
 def unknown(owner: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error for `name`, with the name in `known` that is most like it."""
@@ -19,6 +51,10 @@ def unknown(owner: str, name: str, known: Iterable[str]) -> AttributeError:
         public = {x.lower(): x for x in known if not x.startswith("_")}
         for nearest in difflib.get_close_matches(name.lower(), public, n=1):
             text += f". Did you mean {public[nearest]!r}?"
+    return _error(name, text)
+
+
+def _error(name: str, text: str) -> AttributeError:
     # Python would add a guess of its own, by looking through `obj`.
     error = AttributeError(text, name=name, obj=None)
     error.is_unknown_name = True  # type: ignore[attr-defined]

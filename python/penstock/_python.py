@@ -430,8 +430,23 @@ def _learn(packed: Packed, dataset: Pipeline, reason: str) -> Any:
             f"what function {name} returns must be known; there is no element "
             f"to learn it from.{advice}",
         )
+    is_raised = str(failure).startswith(f"in {name}, for element ")
+    if not is_raised or "): what it returned: " in str(failure):
+        raise refused(
+            type(failure),
+            f"function {name} must give a result for one of the first "
+            f"elements, to learn what it returns; found: {failure}"
+            f"{advice}",
+        ) from None
+    hint = ""
+    if "missing 1 required" in str(failure) and "'rng'" in str(failure):
+        hint = (
+            "\n  Use ps.python_function(f, rng=True), which gives it a "
+            "generator of random numbers."
+        )
     raise refused(
         type(failure),
-        f"function {name} must give a result for one of the first elements; "
-        f"it fails: {failure}{advice}",
+        f"{failure}{hint}\n  Function {name} was run for the first elements, "
+        "when the pipeline was built, to learn what it returns. It runs as "
+        f"Python because: {reason}",
     ) from None

@@ -102,11 +102,17 @@ def _check_arity(
         signature.bind(*arguments)
     except TypeError:
         number = len(arguments)
+        hint = ""
+        if "rng" in signature.parameters:
+            hint = (
+                ".\n  Use ps.python_function(f, rng=True) if rng should be a "
+                "generator of random numbers"
+            )
         refusal = refused(
             UnsupportedFunctionError,
             f"function {name_of(function)} must take {number} "
             f"argument{'' if number == 1 else 's'} ({of_what}); got one "
-            f"of {signature}",
+            f"of {signature}{hint}",
         )
         refusal.is_final = True
         raise refusal from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _batching, _dtypes, _python, _rows, _spec
+from penstock import _batching, _dtypes, _python, _reading, _rows, _spec
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -75,6 +75,10 @@ class Transforms(Pipeline):
                 options say otherwise.
             name: Not used.
         """
+        if map_func is _reading.read_file:
+            from penstock._files import whole_files
+
+            return whole_files(self._self())
         function = _python.use(map_func, self)
         return append(
             "map",

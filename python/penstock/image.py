@@ -4,6 +4,10 @@ Names and results are those of `tf.image` and `tf.io.decode_*`. An image is
 height x width x channels; functions that take several have them along a first
 dimension.
 
+Decoders give uint8 from 0 to 255, and resizing makes float32 of that in the
+same range. Functions of colours take floats as 0 to 1: change colours before
+resizing, or divide by 255 first.
+
 Example:
     >>> pixels = np.zeros((40, 30, 3), np.uint8)
     >>> files = ps.Dataset.from_tensors(ps.image.encode_jpeg(pixels))
@@ -47,8 +51,9 @@ def random_brightness(
         (2, 2, 3)
 
     Args:
-        image: height x width x channels.
-        max_delta: At least 0.
+        image: height x width x channels. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
+        max_delta: At least 0; 1 is the whole range.
         seed: Tells calls apart; the pipeline's own seed counts too.
     """
     _check_delta(max_delta, 1e9)
@@ -65,7 +70,8 @@ def random_contrast(
         (2, 2, 3)
 
     Args:
-        image: height x width x channels.
+        image: height x width x channels. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
         lower: The least factor; at least 0.
         upper: The end, above `lower`.
         seed: Tells calls apart; the pipeline's own seed counts too.
@@ -84,7 +90,8 @@ def random_saturation(
         (2, 2, 3)
 
     Args:
-        image: height x width x 3.
+        image: height x width x 3. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
         lower: The least factor; at least 0.
         upper: The end, above `lower`.
         seed: Tells calls apart; the pipeline's own seed counts too.
@@ -101,7 +108,8 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
         (2, 2, 3)
 
     Args:
-        image: height x width x 3.
+        image: height x width x 3. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
         max_delta: From 0 to 0.5.
         seed: Tells calls apart; the pipeline's own seed counts too.
     """
@@ -175,4 +183,4 @@ def _check_factors(lower: float, upper: float) -> None:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = _names.in_module(__name__, __all__)
+    __getattr__ = _names.in_images(__name__, __all__)

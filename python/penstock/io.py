@@ -29,6 +29,7 @@ from penstock._io_functions import (
     serialize_tensor,
 )
 from penstock._location import refused
+from penstock._reading import read_file
 from penstock._spec import TensorSpec
 from penstock._writers import JsonLinesWriter, TarWriter, TFRecordWriter
 
@@ -51,6 +52,7 @@ __all__ = [
     "parse_single_example",
     "parse_single_sequence_example",
     "parse_tensor",
+    "read_file",
     "serialize_tensor",
 ]
 

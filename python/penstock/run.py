@@ -352,6 +352,7 @@ def report(result: Result, has_colour: bool = False) -> str:
     if result.first_seconds is not None:
         lines.append(f"first element after {_time(result.first_seconds)}")
     lines += _table(stats, wall, has_colour)
+    lines += _errors(stats)
     lines.append(
         "self: time inside a transformation, without its inputs and its "
         "waits;\n%: its part of the self time of all"
@@ -389,6 +390,18 @@ def _table(stats: IteratorStats, wall: float, has_colour: bool) -> list[str]:
             line = f"\x1b[1m{line}\x1b[0m"
         lines.append(line)
     return lines
+
+
+def _errors(stats: IteratorStats) -> list[str]:
+    """Where elements became errors: more came out than went in."""
+    by_number = {node.node: node for node in stats.nodes}
+    found = []
+    for node in stats.nodes:
+        inputs = [by_number[i].errors for i in node.inputs if i in by_number]
+        own = node.errors - sum(inputs)
+        if own > 0:
+            found.append(f"{node.name} {own:,}")
+    return [f"errors: {', '.join(found)}"] if found else []
 
 
 def _self_seconds(stats: IteratorStats) -> float:

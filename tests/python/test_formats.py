@@ -208,6 +208,9 @@ def test_image_folders(tmp_path):
     found = [(image, int(label)) for image, label in ds]
     assert found == [(b"", 0), (b"a", 0), (b"", 1), (b"b", 1)]
     assert len(ds) == 4
+    with_paths = list(ps.ImageFolderDataset(tmp_path, with_paths=True))
+    assert [(image, int(label)) for image, label, _ in with_paths] == found
+    assert with_paths[1][2] == bytes(tmp_path / "a" / "deep" / "1.JPG")
     with pytest.raises(ps.InvalidArgumentError, match="found none"):
         ps.ImageFolderDataset(tmp_path, extensions=[".gif"])
 
@@ -314,3 +317,24 @@ def test_writers_refuse(tmp_path):
         pytest.raises(ps.InvalidTypeError, match="cannot have a set"),
     ):
         writer.write({"x": {1}})
+
+
+def test_read_file(tmp_path):
+    names = []
+    for i in range(40):
+        names.append(str(tmp_path / f"{i}.txt"))
+        (tmp_path / f"{i}.txt").write_bytes(b"x" * i)
+    files = ps.Dataset.from_list(names)
+    ds = files.map(ps.io.read_file)
+    assert len(ds) == 40
+    assert [len(x) for x in ds] == list(range(40))
+    assert ds.describe().startswith("assert_cardinality")
+    (tmp_path / "7.txt").unlink()
+    assert [len(x) for x in ds.ignore_errors()][6:8] == [6, 8]
+    with pytest.raises(ps.NotFoundError, match=r"7\.txt"):
+        ps.io.read_file(tmp_path / "7.txt")
+    # Among other things it runs as Python.
+    with_size = files.take(3).map(lambda x: (ps.io.read_file(x), x))
+    assert [(len(a), b) for a, b in with_size] == [
+        (i, names[i].encode()) for i in range(3)
+    ]

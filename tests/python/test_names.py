@@ -46,6 +46,16 @@ CASES = {
         "module 'penstock.image' has no attribute 'decode_jpg'. Did you mean "
         "'decode_jpeg'?",
     ),
+    "torchvision's": (
+        lambda: ps.image.RandomHorizontalFlip,
+        "module 'penstock.image' has no attribute 'RandomHorizontalFlip'. Use "
+        "random_flip_left_right",
+    ),
+    "torchvision's of several": (
+        lambda: ps.image.color_jitter,
+        "module 'penstock.image' has no attribute 'color_jitter'. Use "
+        "random_brightness, random_contrast, random_saturation and random_hue",
+    ),
     "io": (
         lambda: ps.io.decode_jsn,
         "module 'penstock.io' has no attribute 'decode_jsn'. Did you mean "

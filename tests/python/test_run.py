@@ -45,6 +45,8 @@ def pipeline(tmp_path):
         "with open(__file__ + '.txt', 'w') as file:\n"
         "    file.write('1\\n2\\n3\\n')\n"
         "python = ps.TextLineDataset(file.name).map(double)\n"
+        "errors = ds.unbatch().map(lambda x: ps.take([5], x % 3 // 2))\n"
+        "errors = errors.ignore_errors()\n"
         "waiting = ps.Dataset.from_generator(slow, output_signature=spec)\n"
     )
     return file
@@ -85,6 +87,13 @@ def test_table_of_all_epochs(pipeline):
     done = run(f"{pipeline}:ds", "--epochs", 3)
     assert "300 elements of 3 epochs" in done.stdout
     assert "3,000" in done.stdout
+
+
+def test_errors_are_counted(pipeline):
+    done = run(f"{pipeline}:errors")
+    assert "667 elements" in done.stdout
+    assert "\nerrors: map_4 333\n" in done.stdout
+    assert "errors" not in run(f"{pipeline}:ds").stdout
 
 
 def test_what_the_engine_waited_for(pipeline):

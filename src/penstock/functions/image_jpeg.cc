@@ -199,8 +199,8 @@ absl::Status JpegReader::FillMissing(int64_t read, int64_t rows,
   if (fraction < std::min(1.0F, options_.acceptable_fraction)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected ", rows, " rows of JPEG data; it ends after ", read,
-        ". The file is truncated: filter it out, or lower "
-        "acceptable_fraction."));
+        ". The file is truncated: filter it out, or keep its rows with "
+        "decode_jpeg(acceptable_fraction=...)."));
   }
   std::memset(out + read * row_bytes, 0, (rows - read) * row_bytes);
   return absl::OkStatus();
