@@ -54,7 +54,8 @@ def random_brightness(
         image: height x width x channels. Floats from 0 to 1; integers stand for
             them, the largest of their dtype for 1.
         max_delta: At least 0; 1 is the whole range.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_delta(max_delta, 1e9)
     return adjust_brightness(image, _between(-max_delta, max_delta, seed))
@@ -74,7 +75,8 @@ def random_contrast(
             them, the largest of their dtype for 1.
         lower: The least factor; at least 0.
         upper: The end, above `lower`.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_factors(lower, upper)
     return adjust_contrast(image, _between(lower, upper, seed))
@@ -94,7 +96,8 @@ def random_saturation(
             them, the largest of their dtype for 1.
         lower: The least factor; at least 0.
         upper: The end, above `lower`.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_factors(lower, upper)
     return adjust_saturation(image, _between(lower, upper, seed))
@@ -111,7 +114,8 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
         image: height x width x 3. Floats from 0 to 1; integers stand for
             them, the largest of their dtype for 1.
         max_delta: From 0 to 0.5.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_delta(max_delta, 0.5)
     return adjust_hue(image, _between(-max_delta, max_delta, seed))
@@ -139,7 +143,8 @@ def sample_distorted_bounding_box(
     Args:
         image_size: Height, width and channels.
         bounding_boxes: ymin, xmin, ymax, xmax from 0 to 1: (1, boxes, 4).
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
         min_object_covered: The part of a box that must be inside.
         aspect_ratio_range: Width by height, from and to: (0.75, 1.33).
         area_range: The part of the image's area, from and to: (0.05, 1).

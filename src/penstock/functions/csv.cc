@@ -1,18 +1,16 @@
 // Lines of comma-separated values, by tf.io.decode_csv's rules.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/functions/attrs.h"
 #include "penstock/functions/groups.h"
+#include "penstock/functions/parse_number.h"
 #include "penstock/functions/promote.h"
 #include "penstock/functions/rows.h"
 
@@ -227,25 +225,6 @@ class Splitter final {
   size_t at_ = 0;
 };
 
-template <typename T>
-bool ParseNumber(std::string_view field, T& value) {
-  // Nearly all are plain digits; the others are read as TensorFlow reads them.
-  const char* const end = field.data() + field.size();
-  const char first = field[field[0] == '-' && field.size() > 1 ? 1 : 0];
-  if (first >= '0' && first <= '9') {
-    const auto [last, error] = std::from_chars(field.data(), end, value);
-    if (error == std::errc() && last == end) return true;
-  }
-  const absl::string_view text(field.data(), field.size());
-  if constexpr (std::is_same_v<T, float>) {
-    return absl::SimpleAtof(text, &value);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return absl::SimpleAtod(text, &value);
-  } else {
-    return absl::SimpleAtoi(text, &value);
-  }
-}
-
 absl::Status WriteField(const Fields& fields, size_t index,
                         std::string_view field, std::byte* out) {
   const DType dtype = fields.dtypes[index];
@@ -271,7 +250,7 @@ absl::Status WriteField(const Fields& fields, size_t index,
     using T = decltype(item);
     if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> ||
                   std::is_same_v<T, float> || std::is_same_v<T, double>) {
-      is_number = ParseNumber<T>(field, item);
+      is_number = ParseNumber(field, item);
       std::memcpy(out, &item, sizeof(T));
     }
   });

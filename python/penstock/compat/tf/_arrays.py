@@ -119,6 +119,13 @@ def _sizes(value: Any) -> Any:
     return found if isinstance(found, Symbol) else found.astype(np.int64)
 
 
+def known_to_differ(one: Tensor, two: Tensor) -> bool:
+    """Whether both have values, and not the same ones."""
+    return not _has_symbols(one, two) and not np.array_equal(
+        one._value, two._value
+    )
+
+
 def _has_symbols(*values: Any) -> bool:
     def look(value: Any) -> bool:
         found = first_tensor(value)

@@ -388,9 +388,7 @@ def check_same_splits(parts: list[RaggedTensor]) -> None:
     """Refuses tensors that are known to have other rows."""
     for each in parts[1:]:
         one, two = parts[0].row_splits, each.row_splits
-        if not arrays._has_symbols(one, two) and not np.array_equal(
-            one._value, two._value
-        ):
+        if arrays.known_to_differ(one, two):
             raise refused(
                 InvalidArgumentError,
                 "ragged tensors must have rows of the same lengths; got "

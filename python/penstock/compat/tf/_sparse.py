@@ -60,9 +60,7 @@ def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
         raise ValueError("map_values needs a sparse tensor; got none")
     for each in sparse[1:]:
         one, two = sparse[0].indices, each.indices
-        if not arrays._has_symbols(one, two) and not np.array_equal(
-            one._value, two._value
-        ):
+        if arrays.known_to_differ(one, two):
             raise refused(
                 InvalidArgumentError,
                 "map_values needs sparse tensors with the same indices",
