@@ -79,8 +79,9 @@ absl::StatusOr<std::shared_ptr<Fields>> FieldsFrom(
                             TextAttr(attrs, "na_value"));
   fields->na_value = std::string(na_value);
   fields->is_special[static_cast<uint8_t>(fields->delimiter)] = true;
-  fields->is_special['\n'] = fields->is_special['\r'] = true;
-  fields->is_special['"'] = fields->has_quotes;
+  fields->is_special[uint8_t{'\n'}] = true;
+  fields->is_special[uint8_t{'\r'}] = true;
+  fields->is_special[uint8_t{'"'}] = fields->has_quotes;
   PENSTOCK_ASSIGN_OR_RETURN(const std::optional<Ints> selected,
                             AxisAttr(attrs, "select_cols"));
   if (selected && !selected->empty()) {

@@ -158,15 +158,11 @@ void Pieces::Encode(std::string_view text, Numbers& to) const {
 
 void Pieces::AddCharacter(int32_t code, std::string& word, Numbers& to) const {
   icu::UnicodeString parts;
-  if (!strips_accents_ || code < 0x80) {
-    AddPlain(code, word, to);
-  } else if (forms_->getDecomposition(code, parts)) {
-    for (int32_t i = 0; i < parts.length(); i = parts.moveIndex32(i, 1)) {
-      const int32_t part = parts.char32At(i);
-      if (u_charType(part) != U_NON_SPACING_MARK) AddPlain(part, word, to);
-    }
-  } else if (u_charType(code) != U_NON_SPACING_MARK) {
-    AddPlain(code, word, to);
+  if (!strips_accents_ || code < 0x80) return AddPlain(code, word, to);
+  if (!forms_->getDecomposition(code, parts)) parts.append(code);
+  for (int32_t i = 0; i < parts.length(); i = parts.moveIndex32(i, 1)) {
+    const int32_t part = parts.char32At(i);
+    if (u_charType(part) != U_NON_SPACING_MARK) AddPlain(part, word, to);
   }
 }
 
