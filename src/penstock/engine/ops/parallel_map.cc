@@ -13,6 +13,9 @@
 namespace penstock::engine {
 namespace {
 
+// Rows in another process cost as many times as much to hand over.
+constexpr int kProcessFactor = 20;
+
 // One chunk on its way through the function.
 class MapTask final : public Task, public PendingRows {
  public:
@@ -89,7 +92,8 @@ class ParallelMapStream final : public Stream {
         scope_(scope),
         input_(std::move(input)),
         start_(std::move(start)),
-        min_task_nanos_(scope.run->environment.min_shared_nanos),
+        min_task_nanos_((function == nullptr ? kProcessFactor : 1) *
+                        scope.run->environment.min_shared_nanos),
         function_(std::move(function)),
         is_shared_(function_ == nullptr),
         may_share_(options.parallelism > 1 && !options.is_exact),
@@ -247,7 +251,7 @@ class ParallelMapStream final : public Stream {
     if (nanos < min_task_nanos_ && rows_per_task_ < kMaxChunkRows) {
       rows_per_task_ *= 2;
     }
-    if (nanos > 3'000'000 && rows_per_task_ > 1) rows_per_task_ /= 2;
+    if (nanos > 10 * min_task_nanos_ && rows_per_task_ > 1) rows_per_task_ /= 2;
   }
 
   const Scope scope_;
