@@ -1,0 +1,196 @@
+#include "penstock/tuner/legality.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::tuner {
+namespace {
+
+constexpr Facts kPure = {.is_pure = true};
+constexpr Facts kPureInOrder = {.is_pure = true, .is_order_sensitive = true};
+constexpr Facts kRegroups = {
+    .is_pure = true, .is_order_sensitive = true, .changes_count = true};
+constexpr Facts kFolds = {.is_pure = true,
+                          .is_stateful = true,
+                          .is_order_sensitive = true,
+                          .changes_count = true};
+
+// Why rows after this node differ between epochs, or nothing.
+std::string WhyNotTheSame(const Measured& node) {
+  const Facts facts = FactsOf(node.op);
+  if (node.is_random) {
+    return absl::StrCat(node.name, " gives other rows in every epoch");
+  }
+  if (node.is_python && !node.is_declared_pure) {
+    return absl::StrCat(node.name, " calls Python that is not declared pure");
+  }
+  if (!facts.is_pure && !facts.draws && !node.is_declared_pure) {
+    return absl::StrCat(node.name, " may give other rows in every epoch");
+  }
+  return "";
+}
+
+// Why a cache below this node would never see its input's end, or nothing.
+std::string WhyCut(const Measured& node) {
+  if (node.op == plan::Node::kTake || node.op == plan::Node::kTakeWhile) {
+    return absl::StrCat(node.name,
+                        " ends before its input does, so that a cache below "
+                        "it is never full; cache after it");
+  }
+  return "";
+}
+
+// By place: the reason that comes up from below, this node included.
+struct Below {
+  std::string differs;
+  std::string repeats;
+};
+
+std::vector<Below> LookBelow(const Model& model) {
+  const std::vector<Measured>& measured = *model.measured;
+  std::vector<Below> below(model.nodes.size());
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    for (int input : model.nodes[i].inputs) {
+      if (below[i].differs.empty()) below[i].differs = below[input].differs;
+      if (below[i].repeats.empty()) below[i].repeats = below[input].repeats;
+    }
+    if (below[i].differs.empty()) below[i].differs = WhyNotTheSame(measured[i]);
+    if (below[i].repeats.empty() && measured[i].op == plan::Node::kRepeat) {
+      below[i].repeats =
+          absl::StrCat("a cache after ", measured[i].name,
+                       " keeps rows more than once, or without end; cache "
+                       "before it");
+    }
+  }
+  return below;
+}
+
+// By place: what above it ends early.
+std::vector<std::string> LookAbove(const Model& model) {
+  std::vector<std::string> cut(model.nodes.size());
+  for (size_t i = model.nodes.size(); i-- > 0;) {
+    std::string why = cut[i].empty() ? WhyCut((*model.measured)[i]) : cut[i];
+    // Below a repeat, rounds come to their end whatever cuts the last of them.
+    if ((*model.measured)[i].op == plan::Node::kRepeat) why.clear();
+    for (int input : model.nodes[i].inputs) {
+      if (cut[input].empty()) cut[input] = why;
+    }
+  }
+  return cut;
+}
+
+}  // namespace
+
+Facts FactsOf(plan::Node::OpCase op) {
+  using plan::Node;
+  switch (op) {
+    case Node::kRange:
+    case Node::kCounter:
+    case Node::kRows:
+    case Node::kValues:
+    case Node::kNestedRows:
+    case Node::kReadFiles:
+      return kPure;
+    case Node::kRandom:
+    case Node::kListFiles:
+      return {.draws = true};
+    case Node::kGenerator:
+      return {.is_stateful = true};
+    case Node::kShuffle:
+      return {.draws = true, .is_order_sensitive = true};
+    case Node::kSampleFromDatasets:
+      return {.draws = true, .is_order_sensitive = true, .changes_count = true};
+    case Node::kMap:
+    case Node::kPrefetch:
+    case Node::kCache:
+    case Node::kWithOptions:
+      return kPure;
+    case Node::kZip:
+    case Node::kEnumerate:
+    case Node::kAssertCardinality:
+      return kPureInOrder;
+    case Node::kFilter:
+    case Node::kIgnoreErrors:
+    case Node::kFlatMap:
+      return {.is_pure = true, .changes_count = true};
+    case Node::kConcatenate:
+    case Node::kInterleave:
+    case Node::kBatch:
+    case Node::kPaddedBatch:
+    case Node::kRaggedBatch:
+    case Node::kSparseBatch:
+    case Node::kUnbatch:
+    case Node::kRebatch:
+    case Node::kRepeat:
+    case Node::kTake:
+    case Node::kSkip:
+    case Node::kTakeWhile:
+    case Node::kShard:
+    case Node::kWindow:
+    case Node::kChooseFromDatasets:
+      return kRegroups;
+    case Node::kScan:
+      return {.is_pure = true, .is_stateful = true, .is_order_sensitive = true};
+    case Node::kReduce:
+    case Node::kPack:
+    case Node::kUnique:
+    case Node::kGroupByWindow:
+    case Node::kBucketBySequenceLength:
+      return kFolds;
+    case Node::OP_NOT_SET:
+      return {};
+  }
+  return {};
+}
+
+std::vector<CacheLegality> FindCacheLegality(const Model& model) {
+  const std::vector<Measured>& measured = *model.measured;
+  const std::vector<Below> below = LookBelow(model);
+  const std::vector<std::string> cut = LookAbove(model);
+  std::vector<CacheLegality> result(model.nodes.size());
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    std::string& why = result[i].why;
+    const int inside = model.nodes[i].inside;
+    if (inside >= 0) {
+      why = absl::StrCat(measured[i].name, " is inside the function of ",
+                         measured[inside].name);
+    } else if (!below[i].differs.empty()) {
+      why = below[i].differs;
+    } else if (!below[i].repeats.empty()) {
+      why = below[i].repeats;
+    } else if (!cut[i].empty()) {
+      why = cut[i];
+    } else if (model.nodes[i].is_cached) {
+      why = "it is below a cache that is full";
+    } else if (measured[i].has_cache) {
+      why = absl::StrCat(measured[i].name, " is a cache already");
+    } else if (measured[i].cardinality.has_infinite()) {
+      why = absl::StrCat(measured[i].name, " has no end");
+    }
+    result[i].is_legal = why.empty();
+  }
+  return result;
+}
+
+std::vector<std::string> FindCacheFaults(const Model& model) {
+  const std::vector<Measured>& measured = *model.measured;
+  const std::vector<Below> below = LookBelow(model);
+  const std::vector<std::string> cut = LookAbove(model);
+  std::vector<std::string> faults;
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    if (!measured[i].has_cache) continue;
+    const std::string& name = measured[i].name;
+    if (!below[i].differs.empty()) {
+      faults.push_back(absl::StrCat(
+          name, " keeps what was drawn once: ", below[i].differs,
+          ", and with the cache all epochs are the same; put the cache before "
+          "it"));
+    } else if (!below[i].repeats.empty()) {
+      faults.push_back(absl::StrCat(name, ": ", below[i].repeats));
+    } else if (!cut[i].empty() && !measured[i].is_cache_complete) {
+      faults.push_back(absl::StrCat(name, ": ", cut[i]));
+    }
+  }
+  return faults;
+}
+
+}  // namespace penstock::tuner
