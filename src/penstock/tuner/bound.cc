@@ -317,14 +317,14 @@ double Bound::next_wall_gain() const {
 
 double TasksInWindow(const plan::Histogram& service_ns, double tasks,
                      double rows) {
-  const double mean = SpreadOf(service_ns).mean;
+  const double mean = MeanOf(service_ns);
   if (mean <= 0 || tasks <= 1) return tasks;
   // While the oldest row is computed, the window's others are done; then all
   // wait. Slow rows that are in one window wait together.
   const double covered = rows * mean / tasks;
-  const double excess = MeanExcess(service_ns, covered);
-  const double together = std::max(1.0, rows * ShareAbove(service_ns, covered));
-  return mean / (mean / tasks + excess / together);
+  const Tail tail = TailAbove(service_ns, covered);
+  const double together = std::max(1.0, rows * tail.share);
+  return mean / (mean / tasks + tail.mean_excess / together);
 }
 
 double CoresAt(const Model& model, double rate) {

@@ -122,8 +122,9 @@ TEST(Histogram, TellsSpreadAndTail) {
   EXPECT_GT(spread.cv, 3);
   EXPECT_EQ(Quantile(histogram, 0.5), 12);
   EXPECT_EQ(Quantile(histogram, 0.99), 768);
-  EXPECT_NEAR(MeanExcess(histogram, 100), 0.02 * 668, 1e-9);
-  EXPECT_NEAR(ShareAbove(histogram, 100), 0.02, 1e-9);
+  EXPECT_NEAR(MeanOf(histogram), spread.mean, 1e-9);
+  EXPECT_NEAR(TailAbove(histogram, 100).mean_excess, 0.02 * 668, 1e-9);
+  EXPECT_NEAR(TailAbove(histogram, 100).share, 0.02, 1e-9);
   EXPECT_EQ(SpreadOf({}).cv, 0);
   EXPECT_EQ(Quantile({}, 0.5), 0);
 }

@@ -9,6 +9,7 @@
 #include "penstock/base/status.h"
 #include "penstock/plan/snapshot.h"
 #include "penstock/tuner/histogram.h"
+#include "penstock/tuner/layout.h"
 
 namespace penstock::tuner {
 namespace {
@@ -21,76 +22,6 @@ constexpr double kReserve = 0.1;  // of the memory limit
 constexpr double kSaturated = 0.85;
 // Reads at once that any disk can be kept busy with.
 constexpr int64_t kManyReads = 16;
-
-// Where nodes of a snapshot stand in the model, and who uses whom.
-struct Layout {
-  std::vector<int> order;  // place in the model -> in the snapshot
-  std::vector<std::vector<int>> inputs;  // by place
-  std::vector<int> inside;               // by place
-};
-
-// Inputs before users, the root last: the order in which a walk from the root
-// leaves them. What the root does not need comes first.
-Layout LayOut(const Snapshot& snapshot) {
-  const int count = snapshot.nodes_size();
-  absl::flat_hash_map<uint32_t, int> index;
-  for (int i = 0; i < count; ++i) index[snapshot.nodes(i).node()] = i;
-  std::vector<std::vector<int>> inputs(count);
-  std::vector<bool> is_used(count, false);
-  for (int i = 0; i < count; ++i) {
-    for (uint32_t input : snapshot.nodes(i).inputs()) {
-      inputs[i].push_back(index[input]);
-      is_used[index[input]] = true;
-    }
-  }
-  // The roots of datasets that functions make are inputs of their nodes.
-  for (int i = 0; i < count; ++i) {
-    const Snapshot::Node& node = snapshot.nodes(i);
-    if (node.has_inside() && !is_used[i]) {
-      inputs[index[node.inside()]].push_back(i);
-    }
-  }
-  Layout layout;
-  std::vector<int> place(count, -1);
-  // Iterative, since plans may be deep: -2 is "being visited".
-  const auto visit = [&](int from) {
-    std::vector<std::pair<int, size_t>> path = {{from, 0}};
-    if (place[from] != -1) return;
-    place[from] = -2;
-    while (!path.empty()) {
-      auto& [node, next] = path.back();
-      if (next < inputs[node].size()) {
-        const int input = inputs[node][next++];
-        if (place[input] == -1) {
-          place[input] = -2;
-          path.emplace_back(input, 0);
-        }
-        continue;
-      }
-      place[node] = static_cast<int>(layout.order.size());
-      layout.order.push_back(node);
-      path.pop_back();
-    }
-  };
-  const int root = index[snapshot.root()];
-  place[root] = -3;  // kept for last
-  for (int i = 0; i < count; ++i) visit(i);
-  place[root] = -1;
-  visit(root);
-  for (int node : layout.order) {
-    std::vector<int> places;
-    for (int input : inputs[node]) {
-      if (place[input] >= 0 && place[input] < place[node]) {
-        places.push_back(place[input]);
-      }
-    }
-    layout.inputs.push_back(std::move(places));
-    const Snapshot::Node& from = snapshot.nodes(node);
-    layout.inside.push_back(from.has_inside() ? place[index[from.inside()]]
-                                              : -1);
-  }
-  return layout;
-}
 
 // Sums over windows per root element, with the standard error of a ratio.
 class Ratio final {

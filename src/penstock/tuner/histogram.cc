@@ -1,14 +1,29 @@
 #include "penstock/tuner/histogram.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace penstock::tuner {
 namespace {
 
-double MiddleOf(int bucket) {
-  return bucket == 0 ? 0.5 : 0.75 * std::ldexp(1.0, bucket);
+constexpr int kMaxBuckets = 65;
+
+constexpr std::array<double, kMaxBuckets> MakeMiddles() {
+  std::array<double, kMaxBuckets> middles = {0.5};
+  double end = 2;
+  for (int b = 1; b < kMaxBuckets; ++b, end *= 2) middles[b] = 0.75 * end;
+  return middles;
 }
+
+// Where values of a bucket are taken to lie.
+constexpr std::array<double, kMaxBuckets> kMiddles = MakeMiddles();
+
+int BucketsOf(const plan::Histogram& histogram) {
+  return std::min(histogram.counts_size(), kMaxBuckets);
+}
+
+double MiddleOf(int bucket) { return kMiddles[bucket]; }
 
 double CountOf(const plan::Histogram& histogram) {
   double count = 0;
@@ -22,12 +37,12 @@ Spread SpreadOf(const plan::Histogram& histogram) {
   Spread spread;
   spread.count = CountOf(histogram);
   if (spread.count <= 0) return spread;
-  for (int b = 0; b < histogram.counts_size(); ++b) {
+  for (int b = 0; b < BucketsOf(histogram); ++b) {
     spread.mean +=
         MiddleOf(b) * (static_cast<double>(histogram.counts(b)) / spread.count);
   }
   double variance = 0;
-  for (int b = 0; b < histogram.counts_size(); ++b) {
+  for (int b = 0; b < BucketsOf(histogram); ++b) {
     const double away = MiddleOf(b) / spread.mean - 1;
     variance +=
         away * away * (static_cast<double>(histogram.counts(b)) / spread.count);
@@ -40,7 +55,7 @@ double Quantile(const plan::Histogram& histogram, double q) {
   const double count = CountOf(histogram);
   double below = 0;
   double last = 0;
-  for (int b = 0; b < histogram.counts_size(); ++b) {
+  for (int b = 0; b < BucketsOf(histogram); ++b) {
     if (histogram.counts(b) == 0) continue;
     below += static_cast<double>(histogram.counts(b));
     last = MiddleOf(b);
@@ -49,25 +64,29 @@ double Quantile(const plan::Histogram& histogram, double q) {
   return last;
 }
 
-double MeanExcess(const plan::Histogram& histogram, double limit) {
-  const double count = CountOf(histogram);
-  if (count <= 0) return 0;
-  double excess = 0;
-  for (int b = 0; b < histogram.counts_size(); ++b) {
-    excess += std::max(0.0, MiddleOf(b) - limit) *
-              (static_cast<double>(histogram.counts(b)) / count);
+double MeanOf(const plan::Histogram& histogram) {
+  double count = 0;
+  double sum = 0;
+  for (int b = 0; b < BucketsOf(histogram); ++b) {
+    const auto values = static_cast<double>(histogram.counts(b));
+    count += values;
+    sum += values * MiddleOf(b);
   }
-  return excess;
+  return count > 0 ? sum / count : 0;
 }
 
-double ShareAbove(const plan::Histogram& histogram, double limit) {
-  const double count = CountOf(histogram);
-  if (count <= 0) return 0;
-  double above = 0;
-  for (int b = 0; b < histogram.counts_size(); ++b) {
-    if (MiddleOf(b) > limit) above += static_cast<double>(histogram.counts(b));
+Tail TailAbove(const plan::Histogram& histogram, double limit) {
+  double count = 0;
+  Tail tail;
+  for (int b = 0; b < BucketsOf(histogram); ++b) {
+    const auto values = static_cast<double>(histogram.counts(b));
+    count += values;
+    if (MiddleOf(b) <= limit) continue;
+    tail.share += values;
+    tail.mean_excess += values * (MiddleOf(b) - limit);
   }
-  return above / count;
+  if (count <= 0) return {};
+  return {tail.share / count, tail.mean_excess / count};
 }
 
 }  // namespace penstock::tuner

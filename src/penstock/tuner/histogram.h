@@ -19,10 +19,12 @@ Spread SpreadOf(const plan::Histogram& histogram);
 // The value that a share `q` of all values is below; 0 if there are none.
 double Quantile(const plan::Histogram& histogram, double q);
 
-// The mean of max(0, value - limit).
-double MeanExcess(const plan::Histogram& histogram, double limit);
+double MeanOf(const plan::Histogram& histogram);
 
-// The share of values that are above `limit`.
-double ShareAbove(const plan::Histogram& histogram, double limit);
+struct Tail {
+  double share = 0;        // of values that are above a limit
+  double mean_excess = 0;  // of max(0, value - limit), over all values
+};
+Tail TailAbove(const plan::Histogram& histogram, double limit);
 
 }  // namespace penstock::tuner
