@@ -180,7 +180,7 @@ TEST(Cases, OneReadUnderWayAndEachTakesTwentyMilliseconds) {
   const Model model = ModelOf(run);
   const Diagnosis diagnosis = DiagnosisOf(model, {.may_cache = false});
   EXPECT_EQ(diagnosis.wall.wall, Wall::kReadLatency);
-  EXPECT_THAT(diagnosis.sentence, HasSubstr("1 reads under way"));
+  EXPECT_THAT(diagnosis.sentence, HasSubstr("with 1 read under way"));
   const plan::NodeKnobs& knobs = KnobsOf(model, diagnosis.choice, "read");
   // To where the cores are the limit (8 cores / 1.5 ms, 20 ms each), no more.
   EXPECT_GE(knobs.read_depth().value(), 60);
@@ -460,13 +460,33 @@ TEST(Cases, TinyRowsHandedOverOneByOne) {
   look_up.rows_per_chunk = 1;
   run.nodes = {Source(100), split, look_up, Batch(64, 6400)};
   run.unattributed_seconds = 2 * 64 * 10e-6;
+  run.has_stages = false;
   run.rate = 2 / (64 * 23e-6);
   const Model model = ModelOf(run);
   const Diagnosis diagnosis = DiagnosisOf(model, {.may_cache = false});
   EXPECT_EQ(diagnosis.wall.wall, Wall::kCores);
-  EXPECT_GT(diagnosis.choice.bound.rate.middle, 5 * run.rate);
+  // One task runs them all: 3 us a row instead of 23 on two.
+  EXPECT_GT(diagnosis.choice.bound.rate.middle, 3.5 * run.rate);
   EXPECT_EQ(TasksOf(model, diagnosis.choice, "split"), 1);
   EXPECT_THAT(TitlesOf(diagnosis), Contains(HasSubstr("batch before")));
+}
+
+TEST(Cases, CheapNodesAreTooMuchForOneTaskTogether) {
+  TestRun run;
+  run.nodes = {Source(100)};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    run.nodes.push_back(Map(name, 20e-6, 100));
+    run.nodes.back().rows_per_chunk = 4;  // 80 us: not worth it, each alone
+  }
+  run.nodes.push_back(Batch(64, 6400));
+  run.has_stages = false;
+  run.cores = 8;
+  run.rate = 1 / (64 * 81e-6);
+  const Model model = ModelOf(run);
+  const Diagnosis diagnosis = DiagnosisOf(model, {.may_cache = false});
+  EXPECT_EQ(diagnosis.wall.wall, Wall::kStage);
+  EXPECT_NEAR(diagnosis.possible.middle, run.rate, 0.05 * run.rate);
+  EXPECT_GT(diagnosis.choice.bound.rate.middle, 2 * run.rate);
 }
 
 TEST(Cases, DatasetsInsideAnInterleaveShareItsTasks) {

@@ -22,6 +22,8 @@ constexpr double kWindowShare = 0.1;
 constexpr double kBufferShare = 0.25;
 // A chunk that takes fewer hand-overs' time is better computed by its puller.
 constexpr double kWorthHandoffs = 10;
+constexpr int kMaxSpread = 16;  // nodes
+constexpr double kLeastSpreadGain = 1.03;
 
 // What the closed form gives one node.
 struct NodeChoice {
@@ -249,6 +251,51 @@ std::vector<Change> ChangesOf(const Model& model, const Draft& draft) {
   return changes;
 }
 
+// Nodes that were left to their puller may be too much for it together: gives
+// the costliest of them tasks of its own, as long as that helps.
+absl::Status Spread(const Model& model, double bytes, double memory,
+                    Draft& draft) {
+  const Chooser chooser(model, memory);
+  for (int step = 0; step < kMaxSpread; ++step) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const Bound now,
+        WhatIf(model, ChangesOf(model, draft), KnobsAre::kInForce));
+    if (now.wall().wall != Wall::kStage) return absl::OkStatus();
+    const std::optional<uint32_t> stage = model.nodes[now.wall().node].stage;
+    int costliest = -1;
+    for (size_t i = 0; i < model.nodes.size(); ++i) {
+      const NodeModel& node = model.nodes[i];
+      if (node.stage != stage || node.is_sequential || node.is_pinned ||
+          node.is_serialized || draft.nodes[i].tasks > 1 ||
+          model.resources.cores < 2 * node.cores_per_task) {
+        continue;
+      }
+      if (costliest < 0 ||
+          node.busy.value > model.nodes[costliest].busy.value) {
+        costliest = static_cast<int>(i);
+      }
+    }
+    if (costliest < 0) return absl::OkStatus();
+    Draft next = draft;
+    NodeChoice& choice = next.nodes[costliest];
+    choice.tasks = 2;
+    choice.why_tasks = "its puller has too much to do";
+    if (model.nodes[costliest].keeps_order && choice.window == 0) {
+      choice.window = static_cast<int64_t>(
+          std::min(4 * RowsPerChunk(model.nodes[costliest]), 1e6));
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const Bound then,
+        WhatIf(model, ChangesOf(model, next), KnobsAre::kInForce));
+    if (then.rate.middle < kLeastSpreadGain * now.rate.middle ||
+        chooser.MemoryOf(next) > bytes) {
+      return absl::OkStatus();
+    }
+    draft = std::move(next);
+  }
+  return absl::OkStatus();
+}
+
 void Write(plan::Knob* knob, int64_t value) {
   if (IsUsers(*knob)) return;
   knob->set_value(value);
@@ -257,8 +304,8 @@ void Write(plan::Knob* knob, int64_t value) {
 
 // The draft as knobs, and what of it is new.
 void Report(const Model& model, const Draft& draft, Choice& choice) {
-  const auto set = [&](KnobKind kind, int place, int64_t from, int64_t to,
-                       std::string why) {
+  const auto set = [&](KnobKind kind, int place, std::optional<int64_t> from,
+                       int64_t to, std::string why) {
     if (from == to) return;
     choice.settings.push_back({kind, place, from, to, std::move(why), false});
   };
@@ -280,7 +327,10 @@ void Report(const Model& model, const Draft& draft, Choice& choice) {
     }
     if (made.window > 0) {
       Write(knobs.mutable_reorder_rows(), made.window);
-      set(KnobKind::kReorderRows, place, node.reorder_rows, made.window,
+      set(KnobKind::kReorderRows, place,
+          node.reorder_rows > 0 ? std::optional(node.reorder_rows)
+                                : std::nullopt,
+          made.window,
           "slow rows hold up the others for at most 5 % of the time");
     }
     if (made.buffer > 0) {
@@ -296,8 +346,8 @@ void Report(const Model& model, const Draft& draft, Choice& choice) {
   output->set_value(draft.output_rows);
   output->set_chosen_by(model.resources.is_output_pinned ? plan::USER
                                                          : plan::TUNER);
-  set(KnobKind::kOutputRows, -1, model.resources.output_rows.value_or(0),
-      draft.output_rows, "what the variance of the consumer needs");
+  set(KnobKind::kOutputRows, -1, model.resources.output_rows, draft.output_rows,
+      "what the variance of the consumer needs");
 }
 
 // What would be chosen of the user's own knobs, if it were ours to choose.
@@ -401,6 +451,8 @@ absl::StatusOr<Choice> Choose(const Model& measured, const Budget& budget) {
     choice.is_over_memory =
         !after.Shrink(draft, for_rows - cached.cache_memory_bytes);
   }
+  PENSTOCK_RETURN_IF_ERROR(
+      Spread(cached, for_rows - cached.cache_memory_bytes, memory, draft));
   const Chooser last(cached, memory);
   choice.memory_bytes = last.MemoryOf(draft) + cached.cache_memory_bytes;
   PENSTOCK_ASSIGN_OR_RETURN(const Model chosen,

@@ -42,8 +42,8 @@ const char* KnobName(KnobKind kind);
 // One knob and why. Values that are as they were are not listed.
 struct Setting {
   KnobKind kind = KnobKind::kParallelism;
-  int node = -1;  // place; -1 of kOutputRows
-  int64_t from = 0;
+  int node = -1;                // place; -1 of kOutputRows
+  std::optional<int64_t> from;  // unset: not known
   int64_t to = 0;
   std::string why;
   // The user's: advice for a person, not in Choice::knobs.

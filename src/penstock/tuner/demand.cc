@@ -55,6 +55,11 @@ class Ratio final {
   double sum_ = 0;
 };
 
+// More rows than anyone has are no number to reckon with.
+int64_t RowsOf(const plan::Knob& knob) {
+  return std::clamp<int64_t>(knob.value(), 0, int64_t{1} << 40);
+}
+
 double Seconds(double nanos) { return nanos * kSecondsPerNano; }
 
 class Reader final {
@@ -74,6 +79,7 @@ class Reader final {
     for (size_t i = 0; i < model_.nodes.size(); ++i) {
       ReadNode(i, measured[i]);
     }
+    FindStages();
     ChargeCpu();
     ShareCores(measured);
     for (size_t i = 0; i < model_.nodes.size(); ++i) Settle(i, measured[i]);
@@ -174,8 +180,7 @@ class Reader final {
       model_.consumer_wait = Seconds(wait / batches);
     }
     if (last_.knobs().has_output_rows()) {
-      out.output_rows =
-          std::max<int64_t>(0, last_.knobs().output_rows().value());
+      out.output_rows = RowsOf(last_.knobs().output_rows());
       out.is_output_pinned =
           last_.knobs().output_rows().chosen_by() == plan::USER;
     } else if (last_.consumer().has_queue()) {
@@ -208,9 +213,9 @@ class Reader final {
     node.is_pinned = knobs.parallelism().chosen_by() == plan::USER;
     node.is_reorder_pinned = knobs.reorder_rows().chosen_by() == plan::USER;
     node.is_read_pinned = knobs.read_depth().chosen_by() == plan::USER;
-    node.reorder_rows = std::max<int64_t>(0, knobs.reorder_rows().value());
+    node.reorder_rows = RowsOf(knobs.reorder_rows());
     node.buffer_rows = knobs.has_buffer_rows()
-                           ? std::max<int64_t>(0, knobs.buffer_rows().value())
+                           ? RowsOf(knobs.buffer_rows())
                            : static_cast<int64_t>(std::min<uint64_t>(
                                  now.queue().capacity_rows(), 1ULL << 40));
     node.hands_over = node.buffer_rows > 0 || node.parallelism > 1;
@@ -306,6 +311,19 @@ class Reader final {
     while (to.counts_size() < from.counts_size()) to.add_counts(0);
     for (int b = 0; b < from.counts_size(); ++b) {
       to.set_counts(b, to.counts(b) + from.counts(b));
+    }
+  }
+
+  // Where the engine does not say who runs whom.
+  void FindStages() {
+    std::vector<bool> has_buffer;
+    for (const NodeModel& node : model_.nodes) {
+      if (node.stage) return;
+      has_buffer.push_back(node.buffer_rows > 0);
+    }
+    const std::vector<uint32_t> pullers = PullersOf(layout_, has_buffer);
+    for (size_t i = 0; i < pullers.size(); ++i) {
+      model_.nodes[i].stage = pullers[i];
     }
   }
 

@@ -27,7 +27,8 @@ struct MeasureOptions {
 // In the steady state that is modelled, nodes below a full cache cost nothing.
 // Time of tasks that had to share cores is corrected. CPU of Python processes
 // is charged to the nodes by their time in them. Where nodes' CPU was not
-// measured, it is their time, scaled to what the process used.
+// measured, it is their time, scaled to what the process used. Where no stages
+// are given, nodes are run inline by who pulls them (layout.h).
 //
 // Snapshots that are not valid are InvalidArgument. FailedPrecondition if they
 // make no windows, or if nothing reached the root.

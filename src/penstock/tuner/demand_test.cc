@@ -119,6 +119,21 @@ TEST(Measure, PutsInputsBeforeUsersInAnyOrder) {
   }
 }
 
+TEST(Measure, NodesAreInlineWithWhoPullsThem) {
+  TestRun run = Chain();
+  run.has_stages = false;
+  TestNode prefetch = Map("prefetch", 1e-9);
+  prefetch.op = plan::Node::kPrefetch;
+  prefetch.buffer_rows = 4;
+  run.nodes = {Source(), Map("below", 1e-3), prefetch, Map("above", 1e-3),
+               Batch()};
+  const Model model = ModelOf(run);
+  EXPECT_EQ(model.nodes[0].stage, model.nodes[1].stage);
+  EXPECT_NE(model.nodes[1].stage, model.nodes[2].stage);
+  EXPECT_EQ(model.nodes[2].stage, model.nodes[3].stage);
+  EXPECT_EQ(model.nodes[3].stage, model.nodes[4].stage);
+}
+
 TEST(Measure, SaysWhenThereIsNothingToMeasure) {
   EXPECT_EQ(Measure({}).status().code(), absl::StatusCode::kInvalidArgument);
   std::vector<plan::Snapshot> snapshots = SnapshotsOf(Chain());

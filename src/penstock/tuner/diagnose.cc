@@ -239,6 +239,8 @@ class Doctor final {
     if (out_.wall.wall != Wall::kSequential && out_.wall.wall != Wall::kStage) {
       return;
     }
+    // Of what is in a function already, that node's tasks are the number.
+    if (model_.nodes[out_.wall.node].inside >= 0) return;
     Try(absl::StrCat("read several shards at once (interleave over shards), "
                      "so that each has a ",
                      NameOf(out_.wall.node), " of its own"),
@@ -337,8 +339,13 @@ class Doctor final {
     }
     if (out_.choice.is_over_memory) {
       out_.notes.push_back(
-          "the memory limit is too small for one chunk of each node");
+          "one chunk of each node and what the user pinned need more than the "
+          "memory limit");
     }
+  }
+
+  static std::string Counted(int64_t count, absl::string_view noun) {
+    return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
   }
 
   std::string WallText() const {
@@ -355,9 +362,15 @@ class Doctor final {
             WhereOf(costliest));
       }
       case Wall::kTasks:
-        return absl::StrFormat("%s has %d tasks, and they are busy", where,
-                               model_.nodes[wall.node].parallelism);
+        return absl::StrCat(
+            where, " is kept busy, and has ",
+            Counted(model_.nodes[wall.node].parallelism, "task"));
       case Wall::kSequential:
+        if (const int around = model_.nodes[wall.node].inside; around >= 0) {
+          return absl::StrCat(where, " is run by ",
+                              Counted(model_.nodes[around].parallelism, "task"),
+                              " of ", NameOf(around));
+        }
         return absl::StrFormat("%s is sequential, and more threads do not help",
                                where);
       case Wall::kSerialized:
@@ -370,8 +383,9 @@ class Doctor final {
         return absl::StrFormat("slow rows hold up the ordered window of %s",
                                where);
       case Wall::kReadLatency:
-        return absl::StrFormat("%s waits for storage with %d reads under way",
-                               where, model_.nodes[wall.node].read_depth);
+        return absl::StrCat(where, " waits for storage, with ",
+                            Counted(model_.nodes[wall.node].read_depth, "read"),
+                            " under way");
       case Wall::kDiskBytes:
         return absl::StrFormat("the disk gives %.3g MB/s", wall.capacity / 1e6);
       case Wall::kDiskOps:

@@ -70,4 +70,22 @@ Layout LayOut(const Snapshot& snapshot) {
   return layout;
 }
 
+std::vector<uint32_t> PullersOf(const Layout& layout,
+                                const std::vector<bool>& has_buffer) {
+  const size_t count = layout.order.size();
+  // The consumer's side pulls the root. From there down; of several users, the
+  // last one counts.
+  std::vector<uint32_t> pullers(count, 0);
+  for (size_t i = count; i-- > 0;) {
+    for (int input : layout.inputs[i]) {
+      const bool is_inside = layout.inside[input] == static_cast<int>(i);
+      // Numbers of places, shifted: 0 is the root's puller.
+      pullers[input] = has_buffer[i] || is_inside
+                           ? static_cast<uint32_t>(2 * i + 1 + is_inside)
+                           : pullers[i];
+    }
+  }
+  return pullers;
+}
+
 }  // namespace penstock::tuner

@@ -1,6 +1,7 @@
 // The order in which the model has a snapshot's nodes.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "penstock/snapshot.pb.h"
@@ -16,5 +17,11 @@ struct Layout {
 // Inputs before users, the root last; what the root does not need comes first.
 // The dataset of a function is an input of its node. The snapshot is valid.
 Layout LayOut(const plan::Snapshot& snapshot);
+
+// By place: which task pulls a node, where nobody said: its user's, but for
+// what is below a buffer, which a task of its own fills, and for datasets
+// inside a function, which their node's tasks run.
+std::vector<uint32_t> PullersOf(const Layout& layout,
+                                const std::vector<bool>& has_buffer);
 
 }  // namespace penstock::tuner

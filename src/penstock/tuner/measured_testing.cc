@@ -124,6 +124,9 @@ plan::Snapshot SnapshotAt(const TestRun& run, double seconds, double roots) {
     const TestNode& from = run.nodes[i];
     plan::Snapshot::Node& node = *snapshot.add_nodes();
     Describe(from, static_cast<uint32_t>(i), node);
+    if (run.has_stages && !from.stage) {
+      node.set_stage(1000 + static_cast<uint32_t>(i));
+    }
     FillNode(run, from, roots, seconds, node);
     (from.is_python ? python : cpu) += from.visits * roots * from.cpu_seconds;
   }

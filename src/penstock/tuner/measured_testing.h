@@ -66,6 +66,8 @@ struct TestRun {
   double consumer_wait_share = 0.5;
   std::optional<int64_t> output_rows;
   double unattributed_seconds = 0;  // per root element
+  // Nodes without a stage run on their own; else nobody says who runs whom.
+  bool has_stages = true;
   int windows = 3;
   // Of each window's counts: alternating, as a share.
   double noise = 0;
