@@ -86,6 +86,12 @@ class Reader final {
     InferDisk(measured);
     ForgetCached(measured);
     ReadUnattributed();
+    absl::flat_hash_map<uint32_t, int> places;
+    for (size_t i = 0; i < measured.size(); ++i) {
+      places[measured[i].id] = static_cast<int>(i);
+    }
+    model_.places = std::make_shared<const absl::flat_hash_map<uint32_t, int>>(
+        std::move(places));
     model_.measured =
         std::make_shared<const std::vector<Measured>>(std::move(measured));
     return std::move(model_);
@@ -472,10 +478,9 @@ class Reader final {
 }  // namespace
 
 std::optional<int> FindNode(const Model& model, uint32_t id) {
-  for (size_t i = 0; i < model.measured->size(); ++i) {
-    if ((*model.measured)[i].id == id) return static_cast<int>(i);
-  }
-  return std::nullopt;
+  const auto found = model.places->find(id);
+  if (found == model.places->end()) return std::nullopt;
+  return found->second;
 }
 
 absl::StatusOr<Model> Measure(absl::Span<const Snapshot> snapshots,

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "penstock/snapshot.pb.h"
 #include "penstock/tuner/scaling.h"
 
@@ -107,7 +108,8 @@ struct Resources {
 
 struct Model {
   std::vector<NodeModel> nodes;  // inputs before users; the root is last
-  std::shared_ptr<const std::vector<Measured>> measured;  // by place
+  std::shared_ptr<const std::vector<Measured>> measured;             // by place
+  std::shared_ptr<const absl::flat_hash_map<uint32_t, int>> places;  // by id
   Resources resources;
   Estimate unattributed;  // CPU that neither nodes nor hand-overs explain
   double cache_memory_bytes = 0;  // in memory that changes have added

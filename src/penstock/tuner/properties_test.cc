@@ -225,6 +225,21 @@ TEST(Properties, ADiagnosisIsAlwaysASentence) {
   }
 }
 
+TEST(Properties, TheLongestPlansAreLookedAtWhole) {
+  TestRun run;
+  run.nodes = {Source()};
+  for (int i = 2; i < 10'000; ++i) {
+    run.nodes.push_back(Map(absl::StrCat("map_", i), 1e-6));
+    run.nodes.back().cardinality = 1'000'000;
+  }
+  run.nodes.push_back(Batch());
+  run.windows = 1;
+  run.has_stages = false;
+  const absl::StatusOr<Diagnosis> diagnosis = Diagnose(ModelOf(run));
+  ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
+  EXPECT_EQ(diagnosis->wall.wall, Wall::kStage);
+}
+
 // A snapshot of numbers that mean nothing.
 plan::Snapshot Senseless(Random& random) {
   const auto number = [&]() -> uint64_t {
