@@ -70,6 +70,9 @@ def main() -> None:
         step = checkpoint["step"]
         print(f"going on after step {step}")
 
+    # A run that was killed has written the steps after its last checkpoint,
+    # too. The model forgot them, so the next run takes them again, with the
+    # same elements: a step that is there twice was learnt from once.
     ledger = (args.folder / "torch-seen.txt").open("a")
     began, first = time.monotonic(), step
     while step < args.steps:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from penstock import _functions
+from penstock import _functions, _names
 from penstock._composites import Ragged, Sparse
 from penstock._dataset import Dataset
 from penstock._dtypes import (
@@ -165,18 +165,26 @@ if TYPE_CHECKING:
     from penstock import lookup as lookup
     from penstock import strings as strings
     from penstock import text as text
+    from penstock._formats import CsvDataset as CsvDataset
+    from penstock._formats import ImageFolderDataset as ImageFolderDataset
+    from penstock._formats import JsonLinesDataset as JsonLinesDataset
+    from penstock._formats import NumpyDataset as NumpyDataset
+    from penstock._formats import TarDataset as TarDataset
 
+    __version__: str
+else:
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        # Imported when first used: starting is fast.
-        return importlib.import_module(f"penstock.{name}")
-    if name in _FORMATS:
-        found = getattr(importlib.import_module("penstock._formats"), name)
-        found.__module__ = "penstock"
-        return found
-    if name == "__version__":
-        from penstock._version import version
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            # Imported when first used: starting is fast.
+            return importlib.import_module(f"penstock.{name}")
+        if name in _FORMATS:
+            found = getattr(importlib.import_module("penstock._formats"), name)
+            found.__module__ = "penstock"
+            return found
+        if name == "__version__":
+            from penstock._version import version
 
-        return version()
-    raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+            return version()
+        names = (*globals(), *_MODULES, *_FORMATS)
+        raise _names.unknown(f"module {__name__!r}", name, names)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from penstock import _names
 from penstock._actions import Actions
 from penstock._frameworks import Frameworks
 from penstock._grouping import Grouping
@@ -13,7 +16,14 @@ from penstock._transforms import Transforms
 
 
 class Dataset(
-    Sources, Transforms, Grouping, Mixing, Storing, Frameworks, Actions
+    Sources,
+    Transforms,
+    Grouping,
+    Mixing,
+    Storing,
+    Frameworks,
+    Actions,
+    metaclass=_names.Named,
 ):
     """A description of an input pipeline.
 
@@ -37,6 +47,9 @@ class Dataset(
             "datasets are made by functions such as ps.Dataset.range and "
             "ps.Dataset.from_tensor_slices"
         )
+
+    if not TYPE_CHECKING:
+        __getattr__ = _names.in_instance
 
 
 for _part in (Sources, Transforms, Frameworks, Actions):

@@ -8,7 +8,9 @@ instead of leaving both to an engine that knows of one process alone.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import secrets
 import weakref
 from collections import deque
@@ -17,7 +19,12 @@ from collections.abc import Iterator as IteratorABC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock import _iterator, _spec
-from penstock._errors import InvalidArgumentError, InvalidTypeError
+from penstock._errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PenstockError,
+)
 from penstock._iterator import Position, Start
 from penstock._location import refused
 from penstock._pipeline import (
@@ -26,6 +33,8 @@ from penstock._pipeline import (
     Pipeline,
     index,
 )
+from penstock._stats import IteratorStats
+from penstock._worker_epochs import Origin, WorkerEpochs
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -105,6 +114,7 @@ class FeedIterator(IteratorABC[Any]):
         # Taken and not yet converted: an interrupt must not lose it.
         self._taken: tuple[Any, Position] | None = None
         self._has_ended = False
+        self._stats: IteratorStats | None = None
         self._seen = source._position()
 
     def __iter__(self) -> FeedIterator:
@@ -130,6 +140,9 @@ class FeedIterator(IteratorABC[Any]):
                 self._taken = next(self._source), self._source._position()
             except StopIteration:
                 self._has_ended = True
+                # An engine that is gone has none; stats() will say so.
+                with contextlib.suppress(PenstockError):
+                    self._stats = self._source.stats()
                 self._source._release()
                 return
             except Exception as error:
@@ -173,11 +186,20 @@ class FeedIterator(IteratorABC[Any]):
         self._ready.clear()
         self._taken = None
         self._has_ended = False
+        self._stats = None
         self._seen = self._source._position()
         self._start = start
         feed = self._feed()
         if feed is not None:
             feed._resume_after(start)
+
+    def stats(self) -> IteratorStats:
+        """What was done so far, in all and by transformation.
+
+        The engine works ahead of what was returned; at the end, and after it,
+        the numbers are those of the whole epoch.
+        """
+        return self._source.stats() if self._stats is None else self._stats
 
     def close(self) -> None:
         """Ends the iterator and frees what it holds in the engine."""
@@ -216,9 +238,34 @@ class Feed:
         self._count = 0
         self._pending: dict[str, Any] | None = None
         self._iterator: FeedIterator | None = None
+        self._epochs = WorkerEpochs()
+        # Those of workers up to here are no news.
+        self._mark = 0
+        # In a worker, what all workers of its iteration have in common.
+        self._worker_seed: int | None = None
+        # In a copy, where the one that it was made of has its epochs, and
+        # its mark there.
+        self._origin: tuple[Origin, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_iterator": None}
+        count = self._epochs.count
+        state = {
+            **self.__dict__,
+            "_iterator": None,
+            "_epochs": None,
+            "_mark": 0,
+            "_worker_seed": None,
+            "_origin": (self._epochs.origin, count),
+        }
+        if count > self._mark and self._worker_seed is None:
+            state["_named"], state["_count"] = self._next_epoch() - 1, 1
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._epochs = WorkerEpochs()
+        if self._origin is not None and self._origin[0].pid == os.getpid():
+            self._origin = None  # A copy beside it, with epochs of its own.
 
     @property
     def rank(self) -> Rank:
@@ -241,6 +288,9 @@ class Feed:
                 f"epoch must be at least 0 and less than 2**62; got {found}",
             )
         self._named, self._count = found, 0
+        if self._epochs.count > self._mark:
+            self._iterator = None  # Workers went on after it.
+            self._mark = self._epochs.count
         if self._pending is not None and self._pending["epoch"] != found:
             self._pending = None
 
@@ -255,18 +305,21 @@ class Feed:
         self,
         convert: Convert,
         worker: Rank = ALONE,
-        unnamed_epoch: int = 0,
+        worker_seed: int | None = None,
     ) -> FeedIterator:
         """An iterator over the next epoch, or from where a state says.
 
         Args:
             convert: Makes elements of numpy arrays those that are given.
             worker: Which of the processes that read for this rank asks.
-            unnamed_epoch: Where epochs are counted from if none was named.
+            worker_seed: If one of a DataLoader's workers asks, what all of
+                them have in common, and those of no other epoch.
         """
-        named = unnamed_epoch if self._named is None else self._named
-        start = Start((named + self._count) % _MAX_EPOCH, self._seed)
-        self._count += 1
+        if worker_seed is not None and self._worker_seed is None:
+            self._become_worker(worker_seed)
+        start = Start(self._next_epoch() % _MAX_EPOCH, self._seed)
+        self._named, self._count = start.epoch, 1
+        self._mark = self._epochs.count
         self._iterator = None  # If nobody else has it, its memory goes first.
         shard = self._shard(worker)
         source = _iterator.Iterator(self._sharded(worker), start)
@@ -275,6 +328,33 @@ class Feed:
         if pending is not None:
             self._iterator.load_state_dict(pending)
         return self._iterator
+
+    def _next_epoch(self) -> int:
+        """That of the next iterator, after those of workers, if any."""
+        by_workers = None
+        if self._worker_seed is None:
+            by_workers = self._epochs.last_after(self._mark)
+        if by_workers is not None:
+            return by_workers + 1
+        return (self._named or 0) + self._count
+
+    def _become_worker(self, seed: int) -> None:
+        """Takes the epoch that this worker and those beside it begin with."""
+        is_named = self._named is not None and self._count == 0
+        origin, mark = self._origin or (None, 0)
+        try:
+            found = WorkerEpochs.of_parent(origin)
+        except OSError:
+            # Nothing else tells one epoch from the next, but several ranks
+            # do not have it in common.
+            if self._rank.total == 1 and not is_named:
+                self._named, self._count = seed & 0xFFFF_FFFF, 0
+        else:
+            if found is not None:
+                self._epochs, self._mark = found, mark
+            self._named = self._epochs.begin(seed, self._next_epoch)
+            self._count = 0
+        self._worker_seed = seed
 
     def _shard(self, worker: Rank) -> Rank:
         # A rank's elements go to its workers in turn, which is how a
@@ -303,16 +383,37 @@ class Feed:
         assert start.seed is not None
         self._seed = start.seed
         self._named, self._count = start.epoch, 1
+        self._note(start)
+
+    def _note(self, start: Start) -> None:
+        """Lets epochs follow that of a state that was loaded."""
+        if self._worker_seed is not None:
+            assert start.epoch is not None
+            self._epochs.note(self._worker_seed, start.epoch)
+        self._mark = self._epochs.count
 
     def state_dict(self) -> dict[str, Any]:
-        """The position in the last iterator made, or before the first one."""
+        """The position in the last iterator made, or before the first one.
+
+        Raises:
+            FailedPreconditionError: Workers of a DataLoader have read since.
+        """
+        if self._worker_seed is None and self._epochs.count > self._mark:
+            raise refused(
+                FailedPreconditionError,
+                "a position must be taken where elements are read; got "
+                "state_dict() in the trainer, and a DataLoader whose workers "
+                "read.\n"
+                "  Use torchdata's StatefulDataLoader(feed, batch_size=None, "
+                "num_workers=n) and its own state_dict(), or num_workers=0.",
+            )
         if self._pending is not None:
             return self._pending
         if self._iterator is not None:
             return self._iterator.state_dict()
         return {
             "version": _STATE_VERSION,
-            "epoch": (self._named or 0) + self._count,
+            "epoch": self._next_epoch(),
             "seed": self._seed,
             "shard": list(self._rank),
             "input": None,
@@ -326,6 +427,7 @@ class Feed:
         self._named, self._count = start.epoch, 0
         self._pending = state if state["input"] is not None else None
         self._iterator = None
+        self._note(start)
 
 
 def check_not_sharded(dataset: Dataset, rank: Rank) -> None:

@@ -10,6 +10,8 @@ from penstock._errors import InvalidArgumentError
 from penstock._location import refused
 from penstock._pipeline import (
     AUTOTUNE,
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
     Pipeline,
     file_name,
     file_names,
@@ -198,6 +200,30 @@ def _read(
             num_parallel_calls=num_parallel_reads,
         )
     into.__dict__.update(made.__dict__)
+
+
+# Files of which each is one element, read ahead of the one that is waited for.
+FILES_AHEAD = 16
+
+
+def whole_file(name: Any) -> Dataset:
+    """What is in one file: one element."""
+    contents = Dataset.__new__(Dataset)
+    _read(contents, {"whole": {}, **_common(None, None)}, name, None, _never)
+    return contents
+
+
+def whole_files(names: Dataset) -> Dataset:
+    """What is in each of the files that a dataset names, in its order."""
+    length = names.cardinality()
+    made = names.interleave(whole_file, cycle_length=FILES_AHEAD)
+    if length in (INFINITE_CARDINALITY, UNKNOWN_CARDINALITY):
+        return made
+    return made.assert_cardinality(length)
+
+
+def _never(file: Any) -> Dataset:
+    raise AssertionError(f"{file} is read at once")
 
 
 for _kind in (TextLineDataset, TFRecordDataset, FixedLengthRecordDataset):

@@ -15,10 +15,13 @@ from penstock import _dtypes, _record, io
 from penstock._dataset import Dataset
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._files import (
+    FILES_AHEAD,
     FixedLengthRecordDataset,
     TextLineDataset,
     _common,
+    _never,
     _read,
+    whole_file,
 )
 from penstock._location import refused
 from penstock._pipeline import Pipeline
@@ -266,13 +269,18 @@ class ImageFolderDataset(Dataset):
         ['cat', 'dog']
         >>> [(image, int(label)) for image, label in ds]
         [(b'an image of a cat', 0), (b'an image of a dog', 1)]
+        >>> [path.removeprefix(bytes(root)).decode()
+        ...     for _, _, path in ps.ImageFolderDataset(root, with_paths=True)]
+        ['/cat/1.jpg', '/dog/1.jpg']
 
     Args:
         directory: It has a folder for each class.
         extensions: Of the files that are taken, in any letters.
-        shuffle: Whether files are taken in a random order instead of by name.
-        seed: Of that order; needed with `shuffle`. It is the same in every
-            epoch: `shuffle()` after it gives each epoch another.
+        shuffle: Whether files are taken in a random order instead of by name:
+            all of them are shuffled, and another order is drawn for each epoch.
+        seed: Fixes those orders.
+        reshuffle_each_iteration: False for one order in all epochs.
+        with_paths: Whether elements are `(contents, label, path)`.
     """
 
     class_names: list[str]
@@ -290,6 +298,8 @@ class ImageFolderDataset(Dataset):
         ),
         shuffle: bool = False,
         seed: int | None = None,
+        reshuffle_each_iteration: bool = True,
+        with_paths: bool = False,
     ) -> None:
         root = Path(directory)
         if not root.is_dir():
@@ -314,27 +324,30 @@ class ImageFolderDataset(Dataset):
                 f"expected files with one of {list(ends)} in folders of "
                 f"{root}; found none",
             )
-        order = np.arange(len(names))
+        files = Dataset.from_tensor_slices((names, np.array(labels)))
         if shuffle:
-            if seed is None:
-                raise refused(
-                    InvalidArgumentError, "shuffle=True needs a seed; got None"
-                )
-            order = np.random.default_rng(seed).permutation(len(names))
-        files = Dataset.__new__(Dataset)
-        body = {"whole": {}, **_common(None, None)}
-        _read(files, body, [names[i] for i in order], None, _never)
-        numbers = Dataset.from_tensor_slices(np.array(labels)[order])
-        _become(self, Dataset.zip((files, numbers)))
+            files = files.shuffle(len(names), seed, reshuffle_each_iteration)
+        # Each gives one element, so that the order stays; those ahead are
+        # being read while one is waited for.
+        read = _with_path if with_paths else _labelled
+        made = files.interleave(read, cycle_length=FILES_AHEAD)
+        _become(self, made.assert_cardinality(len(names)))
         self.class_names = classes
+
+
+def _labelled(name: Any, label: Any) -> Dataset:
+    """A file's bytes with its label: one element."""
+    return Dataset.zip((whole_file(name), Dataset.from_tensors(label)))
+
+
+def _with_path(name: Any, label: Any) -> Dataset:
+    """The same with the file's name."""
+    rest = (Dataset.from_tensors(label), Dataset.from_tensors(name))
+    return Dataset.zip((whole_file(name), *rest))
 
 
 def _become(into: Dataset, made: Dataset) -> None:
     into.__dict__.update(made.__dict__)
-
-
-def _never(file: Any) -> Dataset:
-    raise AssertionError(f"{file} is read at once")
 
 
 class _Array:

@@ -38,7 +38,8 @@ class Frameworks(Pipeline):
         Iterate over it as it is, or give it to a `DataLoader(batch_size=None)`
         or `StatefulDataLoader(batch_size=None)`. Workers take the elements in
         turn, each with an engine of its own; they are not needed for speed.
-        `state_dict()` and `load_state_dict()` are those of the last iterator.
+        `state_dict()` and `load_state_dict()` are those of the last iterator;
+        with workers, save the state of a `StatefulDataLoader` instead.
 
         Under torch.distributed, rank r of n reads the elements r, r + n, … of
         this dataset: of batches, every n-th one. What is random is the same in

@@ -53,7 +53,7 @@ __all__ = [
 
 
 def adjust_brightness(image: Any, delta: Any) -> Any:
-    """An image with a number added, in its own dtype.
+    """An image with a number added to each value, in its own dtype.
 
     Example:
         >>> image = np.full((1, 1, 1), 100, np.uint8)
@@ -62,7 +62,8 @@ def adjust_brightness(image: Any, delta: Any) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+            dimension. Floats from 0 to 1; integers stand for them, the largest
+            of their dtype for 1.
         delta: What is added, from -1 to 1.
     """
     return _record.call("image.adjust_brightness", (image, delta))
@@ -78,7 +79,8 @@ def adjust_contrast(image: Any, contrast_factor: Any) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+            dimension. Floats from 0 to 1; integers stand for them, the largest
+            of their dtype for 1.
         contrast_factor: 1 changes nothing.
     """
     return _record.call("image.adjust_contrast", (image, contrast_factor))
@@ -94,7 +96,8 @@ def adjust_hue(image: Any, delta: Any) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+            dimension. Floats from 0 to 1; integers stand for them, the largest
+            of their dtype for 1.
         delta: From -1 to 1, which are whole turns.
     """
     return _record.call("image.adjust_hue", (image, delta))
@@ -110,7 +113,8 @@ def adjust_saturation(image: Any, saturation_factor: Any) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+            dimension. Floats from 0 to 1; integers stand for them, the largest
+            of their dtype for 1.
         saturation_factor: 1 changes nothing.
     """
     return _record.call("image.adjust_saturation", (image, saturation_factor))
@@ -126,7 +130,8 @@ def central_crop(image: Any, central_fraction: float) -> Any:
     Args:
         image: height x width x channels, or several of them along a first
             dimension.
-        central_fraction: The part of height and width to keep.
+        central_fraction: The part of height and width to keep; as many
+            pixels go on either side.
     """
     return _record.call(
         "image.central_crop",
@@ -147,10 +152,11 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+            dimension. Floats from 0 to 1; integers stand for them, the largest
+            of their dtype for 1.
         dtype: That of the result.
-        saturate: Keeps integers that would be out of range at its ends;
-            floats always are.
+        saturate: Integers out of the result's range become its ends instead
+            of wrapping around; floats always do.
     """
     return _record.call(
         "image.convert_image_dtype",
@@ -380,6 +386,9 @@ def decode_random_resized_crop(
 ) -> Any:
     """random_resized_crop of a JPEG file, of which only that part is decoded.
 
+    The result is float32 from 0 to 255: divide it by 255 before colours are
+    changed, and for what was trained on 0 to 1.
+
     Example:
         >>> contents = ps.image.encode_jpeg(np.zeros((9, 9, 3), np.uint8))
         >>> ps.image.decode_random_resized_crop(contents, (4, 4)).shape
@@ -416,7 +425,10 @@ def decode_resized(
     method: str = "bilinear",
     antialias: bool = False,
 ) -> Any:
-    """A JPEG file's pixels at another size, as float32, decoded at 1/2, 1/4 or 1/8 where that is enough.
+    """A JPEG file's pixels at another size, decoded at 1/2, 1/4 or 1/8 if possible.
+
+    The result is float32 from 0 to 255. It is decoded at the smallest of these
+    sizes that is not below the one asked for, and resized the rest of the way.
 
     Example:
         >>> contents = ps.image.encode_jpeg(np.zeros((9, 9, 3), np.uint8))
@@ -591,22 +603,22 @@ def grayscale_to_rgb(image: Any) -> Any:
         array([[[7, 7, 7]]])
 
     Args:
-        image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+        image: height x width x 1, or several of them along a first
+            dimension.
     """
     return _record.call("image.grayscale_to_rgb", (image,))
 
 
 def hsv_to_rgb(image: Any) -> Any:
-    """Colours of hue, saturation and value from 0 to 1.
+    """RGB colours of hue, saturation and value.
 
     Example:
         >>> ps.image.hsv_to_rgb(np.array([[[0.0, 1.0, 0.5]]]))
         array([[[0.5, 0. , 0. ]]])
 
     Args:
-        image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+        image: height x width x 3 of floats from 0 to 1, or several of them
+            along a first dimension.
     """
     return _record.call("image.hsv_to_rgb", (image,))
 
@@ -634,9 +646,10 @@ def normalize(image: Any, mean: Sequence[float], std: Sequence[float]) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
-        mean: Of each channel, in the image's own units.
-        std: The standard deviation of each channel.
+            dimension.
+        mean: Of each channel, in the image's own units: of uint8, from 0 to
+            255.
+        std: The standard deviation of each channel, in the same units.
     """
     return _record.call("image.normalize", (image,), {"mean": mean, "std": std})
 
@@ -676,7 +689,7 @@ def pad_to_bounding_box(
 
 
 def per_image_standardization(image: Any) -> Any:
-    """Each image with mean 0 and variance 1, as float32.
+    """Each image with mean 0 and variance 1 (flat ones: less), as float32.
 
     Example:
         >>> image = np.array([[[1.0], [3.0]]])
@@ -685,13 +698,13 @@ def per_image_standardization(image: Any) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+            dimension.
     """
     return _record.call("image.per_image_standardization", (image,))
 
 
 def random_crop(image: Any, size: Any, seed: int | None = None) -> Any:
-    """A part of an image, each place as likely as any other.
+    """A part of an image (of several, the same), any place as likely.
 
     Example:
         >>> ps.image.random_crop(np.zeros((8, 6, 3)), (4, 4)).shape
@@ -708,7 +721,7 @@ def random_crop(image: Any, size: Any, seed: int | None = None) -> Any:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
-    """flip_left_right of every second image, at random.
+    """flip_left_right of each image with a probability of 1/2.
 
     Example:
         >>> ps.image.random_flip_left_right(np.zeros((2, 3, 1))).shape
@@ -730,7 +743,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """flip_up_down of every second image, at random.
+    """flip_up_down of each image with a probability of 1/2.
 
     Example:
         >>> ps.image.random_flip_up_down(np.zeros((2, 3, 1))).shape
@@ -753,7 +766,10 @@ def random_resized_crop(
     antialias: bool = False,
     seed: int | None = None,
 ) -> Any:
-    """A part of an image, of random area, shape and place, resized; float32.
+    """A part of an image, of random area, shape and place, resized.
+
+    The result is float32 in the image's own range: of uint8, 0 to 255. Colours
+    are changed before, or after a division by 255.
 
     Example:
         >>> image = np.zeros((9, 9, 3))
@@ -788,7 +804,10 @@ def resize(
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
 ) -> Any:
-    """Images of another size, as float32; of method "nearest", in their own dtype.
+    """Images of another size.
+
+    The result is float32 in the images' own range: of uint8, 0 to 255. By
+    method "nearest" it is of their own dtype.
 
     Example:
         >>> ps.image.resize(np.zeros((9, 9, 3)), (2, 4)).shape
@@ -845,7 +864,7 @@ def resize_with_crop_or_pad(
 
 
 def rgb_to_grayscale(image: Any) -> Any:
-    """An RGB image as one channel.
+    """An RGB image as one channel of brightness, in its own dtype.
 
     Example:
         >>> ps.image.rgb_to_grayscale(np.ones((2, 3, 3), np.uint8)).shape
@@ -853,21 +872,22 @@ def rgb_to_grayscale(image: Any) -> Any:
 
     Args:
         image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+            dimension. Floats from 0 to 1; integers stand for them, the largest
+            of their dtype for 1.
     """
     return _record.call("image.rgb_to_grayscale", (image,))
 
 
 def rgb_to_hsv(image: Any) -> Any:
-    """Hue, saturation and value of floats from 0 to 1.
+    """Hue, saturation and value, from 0 to 1, of RGB colours.
 
     Example:
         >>> ps.image.rgb_to_hsv(np.array([[[0.0, 0.5, 0.0]]]))[0, 0, 1:]
         array([1. , 0.5])
 
     Args:
-        image: height x width x channels, or several of them along a first
-            dimension. Integers stand for 0 to 1.
+        image: height x width x 3 of floats from 0 to 1, or several of them
+            along a first dimension.
     """
     return _record.call("image.rgb_to_hsv", (image,))
 

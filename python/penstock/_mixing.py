@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,8 +49,8 @@ class Mixing(Pipeline):
 
         Args:
             datasets: With elements of the same structure and dtypes.
-            weights: How likely each is, as floats; or a dataset of such
-                vectors, one for each draw. All alike if left out.
+            weights: How likely each is, in any unit, as [3, 1]; or a dataset
+                of vectors of floats, one for each draw. All alike if left out.
             seed: The same seed gives the same draws; drawn if left out.
             stop_on_empty_dataset: Ends with the first dataset that ends;
                 otherwise goes on with the others.
@@ -237,17 +237,61 @@ def _datasets(what: str, given: Any) -> list[Any]:
                 f"{what} takes a list of datasets; got a "
                 f"{type(item).__name__} in it",
             )
+    _check_alike(what, [item.element_spec for item in given])
     return list(given)
+
+
+def _check_alike(what: str, specs: list[Any]) -> None:
+    """Refuses datasets whose elements cannot be one another's."""
+    first = dict(_leaves(specs[0], ""))
+    for number, spec in enumerate(specs[1:], start=1):
+        found = dict(_leaves(spec, ""))
+        if list(found) != list(first):
+            raise refused(
+                InvalidTypeError,
+                f"{what} takes datasets of one structure; dataset 0 has "
+                f"{specs[0]}, and dataset {number} has {spec}.\n"
+                "  Give their elements the same components with map().",
+            )
+        for path, leaf in found.items():
+            if leaf == first[path]:
+                continue
+            where = f"component {path}" if path else "an element"
+            advice = "Give their elements the same dtypes with map()."
+            if "string" not in (leaf, first[path]):
+                advice = (
+                    "Use map() and ps.cast in one of them, as in "
+                    f"ps.cast(x, ps.{first[path]})."
+                )
+            raise refused(
+                InvalidTypeError,
+                f"{what} takes datasets of the same dtypes; {where} of dataset "
+                f"0 is {first[path]}, and of dataset {number} {leaf}.\n"
+                f"  {advice}",
+            )
+
+
+def _leaves(spec: Any, path: str) -> Iterator[tuple[str, str]]:
+    """The dtypes of a structure, by the way to each."""
+    if isinstance(spec, _spec.TensorSpec):
+        yield path, spec.dtype.name
+    elif isinstance(spec, Mapping):
+        for key in sorted(spec):
+            yield from _leaves(spec[key], f"{path}[{key!r}]")
+    elif isinstance(spec, (tuple, list)):
+        for i, part in enumerate(spec):
+            yield from _leaves(part, f"{path}[{i}]")
+    # What else there is, the engine compares.
 
 
 def _weights(given: Any, count: int) -> list[float]:
     if given is None:
         return []
     found = np.asarray(given)
-    if not np.issubdtype(found.dtype, np.floating):
+    if found.dtype.kind not in "fiu":
         raise refused(
             InvalidTypeError,
-            f"weights must be floats; got {found.dtype.name}",
+            f"weights must be numbers; got {found.dtype.name}",
         )
     if found.shape != (count,):
         raise refused(

@@ -448,26 +448,18 @@ class Asked(Function):
         cloudpickle = importlib.import_module("cloudpickle")
         text = _spec.TensorSpec((), _dtypes.string)
         out = Rows()
-        for row, element in enumerate(self._assemble(call.columns, call.rows)):
-            if row in call.known:
-                _add_error(out, None)
-                continue
-            call.progress[1] = row
-            seed = None if call.seeds is None else call.seeds[row]
-            try:
-                if self.packed.use == SCAN:
-                    result = self._call(seed, self.packed.state, element)
-                else:
-                    result = self._call(seed, *self._arguments(element))
-            except BaseException as error:
-                _add_error(out, error)
-                continue
+        for result in self._results(call, out):
             try:
                 spec = self._spec_of(result)
                 out.add(convert(text, cloudpickle.dumps(spec)))
             except Exception as error:
                 out.add_error(_INVALID_ARGUMENT, f"what it returned: {error}")
         return out.chunk([text])
+
+    def _arguments(self, element: Any) -> tuple[Any, ...]:
+        if self.packed.use == SCAN:
+            return self.packed.state, element
+        return super()._arguments(element)
 
     def _spec_of(self, result: Any) -> Any:
         use = self.packed.use

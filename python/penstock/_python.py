@@ -82,8 +82,9 @@ def python_function(
     Args:
         function: Any function that can be pickled with cloudpickle.
         output_signature: The structure that it returns, with a `TensorSpec` for
-            each tensor. Left out, it is learnt from the first elements, which
-            are computed when the pipeline is built.
+            each tensor. Left out, structure, dtypes and ranks are learnt from
+            the first elements, which are computed when the pipeline is built;
+            sizes stay unknown (`ps.ensure_shape` says them afterwards).
         rng: Whether it is called with `rng=`, a numpy `Generator` that is the
             same for the same element, seed and epoch, wherever it runs.
         seed: Makes what `rng` gives the same in every run of the program. Left
@@ -429,8 +430,23 @@ def _learn(packed: Packed, dataset: Pipeline, reason: str) -> Any:
             f"what function {name} returns must be known; there is no element "
             f"to learn it from.{advice}",
         )
+    is_raised = str(failure).startswith(f"in {name}, for element ")
+    if not is_raised or "): what it returned: " in str(failure):
+        raise refused(
+            type(failure),
+            f"function {name} must give a result for one of the first "
+            f"elements, to learn what it returns; found: {failure}"
+            f"{advice}",
+        ) from None
+    hint = ""
+    if "missing 1 required" in str(failure) and "'rng'" in str(failure):
+        hint = (
+            "\n  Use ps.python_function(f, rng=True), which gives it a "
+            "generator of random numbers."
+        )
     raise refused(
         type(failure),
-        f"function {name} must give a result for one of the first elements; "
-        f"it fails: {failure}{advice}",
+        f"{failure}{hint}\n  Function {name} was run for the first elements, "
+        "when the pipeline was built, to learn what it returns. It runs as "
+        f"Python because: {reason}",
     ) from None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock import _engine, _purity, _recording, _spec
+from penstock import _engine, _names, _purity, _recording, _spec
 from penstock._adapted import users_own
 from penstock._errors import (
     InvalidTypeError,
@@ -102,11 +102,17 @@ def _check_arity(
         signature.bind(*arguments)
     except TypeError:
         number = len(arguments)
+        hint = ""
+        if "rng" in signature.parameters:
+            hint = (
+                ".\n  Use ps.python_function(f, rng=True) if rng should be a "
+                "generator of random numbers"
+            )
         refusal = refused(
             UnsupportedFunctionError,
             f"function {name_of(function)} must take {number} "
             f"argument{'' if number == 1 else 's'} ({of_what}); got one "
-            f"of {signature}",
+            f"of {signature}{hint}",
         )
         refusal.is_final = True
         raise refusal from None
@@ -150,6 +156,8 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 def _mistake(error: Exception, arguments: tuple[Any, ...]) -> str:
     """What would be as wrong with values as it is with symbols; else ""."""
+    if _names.is_unknown(error):
+        return f"use names that are there: {error}"
     dicts = [x for x in arguments if isinstance(x, Mapping)]
     keys = ", ".join(map(_keys, dicts))
     if isinstance(error, KeyError) and dicts:

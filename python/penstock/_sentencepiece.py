@@ -14,10 +14,13 @@ from typing import Any
 from penstock._errors import InvalidArgumentError
 from penstock._location import refused
 
-SPACE = "\u2581"  # stands for a space in pieces
+# Stands for a space in pieces; here, while a text is put together, a character
+# that no text has does, since a mark that was spelt by bytes stays one.
+_MARK = "\u2581".encode()
+SPACE = "\ufdd0"
 
 _UNKNOWN, _CONTROL, _BYTE = 2, 3, 6
-_UNIGRAM, _BPE = 1, 2
+_KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 
 
 @dataclasses.dataclass
@@ -42,7 +45,7 @@ class Model:
             elif kind == _BYTE:
                 out.append(bytes([int(piece[3:5], 16)]))
             else:
-                out.append(piece)
+                out.append(piece.replace(_MARK, SPACE.encode()))
         return out
 
     def leading_pattern(self) -> str:
@@ -56,7 +59,7 @@ def parse(data: bytes) -> Model:
     """The model in the bytes of a file.
 
     Raises:
-        InvalidArgumentError: They are no model, or one of another kind.
+        InvalidArgumentError: They are no model.
     """
     try:
         return _parse(data)
@@ -85,13 +88,12 @@ def _parse(data: bytes) -> Model:
             normalizer = dict(_fields(value))
     if not pieces:
         raise ValueError("it has no pieces")
-    kind = trainer.get(3, _UNIGRAM)
-    if kind not in (_UNIGRAM, _BPE):
-        raise ValueError(
-            f"its kind is {kind}; unigram (1) and BPE (2) are supported"
-        )
+    kind = trainer.get(3, 1)
+    if kind not in _KINDS:
+        kinds = ", ".join(f"{name} ({n})" for n, name in _KINDS.items())
+        raise ValueError(f"its kind is {kind}, which is none of {kinds}")
     attrs = {
-        "is_unigram": kind == _UNIGRAM,
+        "kind": _KINDS[kind],
         "byte_fallback": bool(trainer.get(35, 0)),
         "treat_whitespace_as_suffix": bool(trainer.get(24, 0)),
         "add_dummy_prefix": bool(normalizer.get(3, 1)),

@@ -1,4 +1,4 @@
-"""Saved datasets of several files.
+"""Saved datasets of several files, and snapshots read in shards.
 
 A file of records, each some rows of one shard as an encoded chunk, with the
 number that a row has in the whole; and, for all, the shard of every row in
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _chunk, _dtypes, _python, _spec
+from penstock import _chunk, _dtypes, _functions, _python, _spec
 from penstock._errors import (
     DataLossError,
     InvalidArgumentError,
@@ -34,6 +34,10 @@ Json = dict[str, Any]
 # Rows of a record.
 _ROWS = 64
 _MAX_SHARDS = 1000
+# Elements of a snapshot's shard, if no function says where they go.
+_RUN = 1000
+# No window of shards' numbers is full before its input ends.
+_ENDLESS = 1 << 62
 _ORDER = "order.npy"
 _NUMBER = _spec.TensorSpec((), _dtypes.int64)
 _TEXT = _spec.TensorSpec((), _dtypes.string)
@@ -179,6 +183,55 @@ def read_one(
         names.map(lambda name: read_records(TFRecordDataset(name), element)),
         element,
     )
+
+
+def read_kept(
+    kept: Dataset,
+    folder: str,
+    reader_func: Callable[[Any], Any] | None,
+    shard_func: Callable[..., Any] | None,
+) -> Dataset:
+    """What `reader_func` makes of the shards of a dataset kept in a file.
+
+    The file is read once for each shard. Where elements belong is kept beside
+    it: a function that draws numbers draws them once.
+    """
+    from penstock._dataset import Dataset as Maker
+
+    element = kept.element_spec
+    if shard_func is None:
+        assert reader_func is not None
+        return _through(reader_func, kept.window(_RUN), element)
+    numbers = kept.map(shard_func)
+    found = numbers.element_spec
+    if (
+        not isinstance(found, _spec.TensorSpec)
+        or found.dtype not in (_dtypes.int32, _dtypes.int64)
+        or found.shape not in ((), None)
+    ):
+        raise refused(
+            InvalidTypeError,
+            f"shard_func must return one number, int64; got {found}",
+        )
+    if reader_func is None:
+        return kept
+    numbers = numbers.map(
+        lambda n: _functions.ensure_shape(_functions.cast(n, _dtypes.int64), [])
+    )
+    numbers = numbers.cache(
+        os.path.join(folder, f"shards_{numbers.fingerprint()}")
+    )
+    # Windows that are left over come in the order of their keys, and only when
+    # all is written: then it can be read.
+    known = numbers.unique().group_by_window(
+        lambda n: n, lambda _, window: window, _ENDLESS
+    )
+    pairs = Maker.zip(numbers, kept)
+
+    def shard(number: Any) -> Dataset:
+        return pairs.filter(lambda n, _: n == number).map(lambda _, x: x)
+
+    return _through(reader_func, known.map(shard), element)
 
 
 def _through(

@@ -29,7 +29,9 @@ class NodeStats:
 class IteratorStats:
     """What an iterator has done so far; the last node is the root.
 
-    `cpu_ns` is that of the whole engine since the iterator began.
+    `cpu_ns` is that of the whole engine since the iterator began; so is the
+    wall time in which Python functions were waited for: `python_start_ns` for
+    their first process to start, `python_ns` while at least one was called.
     """
 
     nodes: tuple[NodeStats, ...]
@@ -38,6 +40,8 @@ class IteratorStats:
     rows: int
     bytes: int
     io_bytes: int
+    python_start_ns: int = 0
+    python_ns: int = 0
 
 
 def to_stats(message: dict[str, Any]) -> IteratorStats:
@@ -74,4 +78,6 @@ def to_stats(message: dict[str, Any]) -> IteratorStats:
         rows=number(message, "rows"),
         bytes=number(message, "bytes"),
         io_bytes=number(message, "io_bytes"),
+        python_start_ns=number(message, "python_start_ns"),
+        python_ns=number(message, "python_ns"),
     )

@@ -161,7 +161,13 @@ class Storing(Pipeline):
         records = TFRecordDataset(_data_file(folder))
         return read_records(records, found).assert_cardinality(elements)
 
-    def snapshot(self, path: Any, name: Any = None) -> Dataset:
+    def snapshot(
+        self,
+        path: Any,
+        reader_func: Callable[[Any], Any] | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        name: Any = None,
+    ) -> Dataset:
         """Keeps the elements in a directory, by what the pipeline computes.
 
         The first whole pass writes, later ones read, as with `cache`; a
@@ -173,13 +179,35 @@ class Storing(Pipeline):
             >>> ds = ps.Dataset.range(3).snapshot(folder)
             >>> [int(x) for x in ds], [int(x) for x in ds]
             ([0, 1, 2], [0, 1, 2])
+            >>> ds = ps.Dataset.range(6).snapshot(
+            ...     folder,
+            ...     reader_func=lambda shards: shards.flat_map(lambda ds: ds),
+            ...     shard_func=lambda x: x % 2)
+            >>> [int(x) for x in ds]
+            [0, 2, 4, 1, 3, 5]
+
+        Args:
+            path: The directory, made if it is not there.
+            reader_func: Makes a dataset of the dataset of the shards' datasets,
+                to read them in another order, in the first pass as in all.
+                Each of these is in memory as a whole.
+            shard_func: The number of the shard that an element goes to.
+                Without it, a shard is 1,000 elements that follow each other;
+                with it, the first pass writes all before it gives the first.
+                Its numbers are kept, too. Not used without `reader_func`.
+            name: Not used.
         """
         from penstock._dataset import Dataset
 
         assert isinstance(self, Dataset)
         folder = os.path.join(_folder(path), self.fingerprint())
         os.makedirs(folder, exist_ok=True)
-        return self.cache(os.path.join(folder, _DATA))
+        kept = self.cache(os.path.join(folder, _DATA))
+        if reader_func is None and shard_func is None:
+            return kept
+        from penstock import _shards
+
+        return _shards.read_kept(kept, folder, reader_func, shard_func)
 
 
 def _folder(path: Any) -> str:

@@ -66,13 +66,9 @@ class TorchDataset(_data.IterableDataset):  # type: ignore[misc]
                 "  Use DataLoader(pin_memory=True) and tensor.to(device), or "
                 "num_workers=0.",
             )
-        unnamed = 0
-        if self._feed.rank.total == 1:
-            # The workers of one epoch have this in common, and nothing else
-            # tells one epoch from the next.
-            unnamed = (info.seed - info.id) & 0xFFFF_FFFF
         worker = Rank(info.id, info.num_workers)
-        return self._feed.iterate(self._converter(), worker, unnamed)
+        seed = (info.seed - info.id) & 0xFFFF_FFFF_FFFF_FFFF
+        return self._feed.iterate(self._converter(), worker, seed)
 
     def __len__(self) -> int:
         return len(self._feed)
@@ -91,7 +87,12 @@ class TorchDataset(_data.IterableDataset):  # type: ignore[misc]
         self._feed.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position after the last element returned; fit for JSON."""
+        """The position after the last element returned; fit for JSON.
+
+        Raises:
+            FailedPreconditionError: Workers of a DataLoader return them: see
+                torchdata's `StatefulDataLoader`.
+        """
         return self._feed.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _batching, _dtypes, _python, _rows, _spec
+from penstock import _batching, _dtypes, _python, _reading, _rows, _spec
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -53,6 +53,10 @@ class Transforms(Pipeline):
         Penstock's functions and numpy's functions of the same names. Arrays,
         lists and dicts that it captures are taken as they are now.
 
+        Any other function runs as Python, in processes beside the engine. The
+        sizes of what it returns are unknown unless `ps.python_function` or
+        `ps.ensure_shape` says them.
+
         Example:
             >>> list(ps.Dataset.range(3).map(lambda x: x * x + 1))
             [np.int64(1), np.int64(2), np.int64(5)]
@@ -71,6 +75,10 @@ class Transforms(Pipeline):
                 options say otherwise.
             name: Not used.
         """
+        if map_func is _reading.read_file:
+            from penstock._files import whole_files
+
+            return whole_files(self._self())
         function = _python.use(map_func, self)
         return append(
             "map",

@@ -4,6 +4,10 @@ Names and results are those of `tf.image` and `tf.io.decode_*`. An image is
 height x width x channels; functions that take several have them along a first
 dimension.
 
+Decoders give uint8 from 0 to 255, and resizing makes float32 of that in the
+same range. Functions of colours take floats as 0 to 1: change colours before
+resizing, or divide by 255 first.
+
 Example:
     >>> pixels = np.zeros((40, 30, 3), np.uint8)
     >>> files = ps.Dataset.from_tensors(ps.image.encode_jpeg(pixels))
@@ -16,9 +20,9 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock import _functions, _image_functions, _record
+from penstock import _functions, _image_functions, _names, _record
 from penstock._image_functions import *  # noqa: F403
 from penstock._image_functions import (
     adjust_brightness,
@@ -47,9 +51,11 @@ def random_brightness(
         (2, 2, 3)
 
     Args:
-        image: height x width x channels.
-        max_delta: At least 0.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        image: height x width x channels. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
+        max_delta: At least 0; 1 is the whole range.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_delta(max_delta, 1e9)
     return adjust_brightness(image, _between(-max_delta, max_delta, seed))
@@ -65,10 +71,12 @@ def random_contrast(
         (2, 2, 3)
 
     Args:
-        image: height x width x channels.
+        image: height x width x channels. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
         lower: The least factor; at least 0.
         upper: The end, above `lower`.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_factors(lower, upper)
     return adjust_contrast(image, _between(lower, upper, seed))
@@ -84,10 +92,12 @@ def random_saturation(
         (2, 2, 3)
 
     Args:
-        image: height x width x 3.
+        image: height x width x 3. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
         lower: The least factor; at least 0.
         upper: The end, above `lower`.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_factors(lower, upper)
     return adjust_saturation(image, _between(lower, upper, seed))
@@ -101,9 +111,11 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
         (2, 2, 3)
 
     Args:
-        image: height x width x 3.
+        image: height x width x 3. Floats from 0 to 1; integers stand for
+            them, the largest of their dtype for 1.
         max_delta: From 0 to 0.5.
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
     """
     _check_delta(max_delta, 0.5)
     return adjust_hue(image, _between(-max_delta, max_delta, seed))
@@ -131,7 +143,8 @@ def sample_distorted_bounding_box(
     Args:
         image_size: Height, width and channels.
         bounding_boxes: ymin, xmin, ymax, xmax from 0 to 1: (1, boxes, 4).
-        seed: Tells calls apart; the pipeline's own seed counts too.
+        seed: If every random call of a function has one, all runs of a program
+            are equal; left out, one is drawn for each dataset.
         min_object_covered: The part of a box that must be inside.
         aspect_ratio_range: Width by height, from and to: (0.75, 1.33).
         area_range: The part of the image's area, from and to: (0.05, 1).
@@ -172,3 +185,7 @@ def _check_factors(lower: float, upper: float) -> None:
         raise ValueError(
             f"factors must be 0 <= lower < upper; got {lower} and {upper}"
         )
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_images(__name__, __all__)

@@ -6,11 +6,11 @@ The names and results are those of `tf.io`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _dtypes, _record, _spec
+from penstock import _dtypes, _names, _record, _spec
 from penstock._dtypes import DType
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._features import (
@@ -29,6 +29,7 @@ from penstock._io_functions import (
     serialize_tensor,
 )
 from penstock._location import refused
+from penstock._reading import read_file
 from penstock._spec import TensorSpec
 from penstock._writers import JsonLinesWriter, TarWriter, TFRecordWriter
 
@@ -51,6 +52,7 @@ __all__ = [
     "parse_single_example",
     "parse_single_sequence_example",
     "parse_tensor",
+    "read_file",
     "serialize_tensor",
 ]
 
@@ -354,3 +356,7 @@ def _json_line(pointer: str, node: Any, tensors: list[Any]) -> str:
         )
     dims = ",".join(str(-1 if d is None else d) for d in spec.shape) or "-"
     return f"{spec.dtype.name} {dims} {default}"
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_module(__name__, __all__)

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _dtypes, _record
+from penstock import _dtypes, _names, _record
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -194,3 +194,6 @@ def _read_lines(path: str) -> list[bytes]:
 
 for _each in (Table, Vocabulary):
     _each.__module__ = __name__
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_module(__name__, __all__)

@@ -45,6 +45,8 @@ _BAR_WIDTH = 24
 _SHARE_WIDTH = 12
 # The part of the wall time from which on a thread is what others wait for.
 _MUCH = 0.5
+# The part of the wall time from which on a wait is worth a word.
+_SOME = 0.1
 
 
 class _UsageError(Exception):
@@ -313,6 +315,8 @@ def _sum(a: IteratorStats | None, b: IteratorStats) -> IteratorStats:
         rows=a.rows + b.rows,
         bytes=a.bytes + b.bytes,
         io_bytes=a.io_bytes + b.io_bytes,
+        python_start_ns=a.python_start_ns + b.python_start_ns,
+        python_ns=a.python_ns + b.python_ns,
     )
 
 
@@ -348,6 +352,7 @@ def report(result: Result, has_colour: bool = False) -> str:
     if result.first_seconds is not None:
         lines.append(f"first element after {_time(result.first_seconds)}")
     lines += _table(stats, wall, has_colour)
+    lines += _errors(stats)
     lines.append(
         "self: time inside a transformation, without its inputs and its "
         "waits;\n%: its part of the self time of all"
@@ -387,6 +392,18 @@ def _table(stats: IteratorStats, wall: float, has_colour: bool) -> list[str]:
     return lines
 
 
+def _errors(stats: IteratorStats) -> list[str]:
+    """Where elements became errors: more came out than went in."""
+    by_number = {node.node: node for node in stats.nodes}
+    found = []
+    for node in stats.nodes:
+        inputs = [by_number[i].errors for i in node.inputs if i in by_number]
+        own = node.errors - sum(inputs)
+        if own > 0:
+            found.append(f"{node.name} {own:,}")
+    return [f"errors: {', '.join(found)}"] if found else []
+
+
 def _self_seconds(stats: IteratorStats) -> float:
     return sum(node.self_ns for node in stats.nodes) / 1e9
 
@@ -396,11 +413,17 @@ def _waiting(stats: IteratorStats, wall: float, reader: float) -> list[str]:
     busy = _self_seconds(stats)
     if busy >= _MUCH * wall:
         return []
+    start, python = stats.python_start_ns / 1e9, stats.python_ns / 1e9
     sources = []
-    if any("from_generator" in node.name for node in stats.nodes):
-        sources.append("Python generators")
-    if stats.io_bytes:
-        sources.append("files")
+    if start >= _SOME * wall:
+        sources.append(f"Python processes to start ({_time(start)})")
+    if python >= _SOME * wall:
+        sources.append(f"Python functions ({_time(python)})")
+    if start + python < _MUCH * (wall - busy):
+        if any("from_generator" in node.name for node in stats.nodes):
+            sources.append("Python generators")
+        if stats.io_bytes:
+            sources.append("files")
     if not sources or reader >= _MUCH * wall:
         sources = ["the reader, which takes elements one by one in Python"]
     return [

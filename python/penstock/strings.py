@@ -14,9 +14,9 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock import _record, _splits, _strings_functions
+from penstock import _names, _record, _splits, _strings_functions
 from penstock._errors import InvalidArgumentError
 from penstock._location import refused
 from penstock._strings_functions import *  # noqa: F403
@@ -204,3 +204,6 @@ def _show_as_public() -> None:
 
 
 _show_as_public()
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_module(__name__, __all__)

@@ -18,11 +18,11 @@ import abc
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _sentencepiece, _splits, lookup, strings
+from penstock import _names, _sentencepiece, _splits, lookup, strings
 from penstock._errors import InvalidArgumentError, NotFoundError
 from penstock._location import refused
 
@@ -250,14 +250,14 @@ class WordPiece(_Tokenizer):
 
 
 class SentencePiece(_Tokenizer):
-    """A tokenizer from a SentencePiece model: unigram or byte-pair encoding.
+    """A tokenizer from a SentencePiece model of any kind.
 
     Args:
         model: A `.model` file, or its bytes.
 
     Raises:
         NotFoundError: There is no such file.
-        InvalidArgumentError: It is no such model, or one of another kind.
+        InvalidArgumentError: It is no such model.
     """
 
     __slots__ = ("_attrs", "_leading", "_tables")
@@ -345,3 +345,6 @@ def _read_json(path: str) -> Mapping[str, int]:
 
 for _each in (ByteLevelBPE, SentencePiece, WordPiece):
     _each.__module__ = __name__
+
+if not TYPE_CHECKING:
+    __getattr__ = _names.in_module(__name__, __all__)

@@ -21,6 +21,7 @@ from inputs import make_inputs
 
 def main():
     import arithmetic
+    import functions
     import tensorflow as tf
 
     wanted = sys.argv[1:]
@@ -33,6 +34,8 @@ def main():
                 print(name, flush=True)
     if not wanted or "arithmetic" in wanted:
         arithmetic.write(tf)
+    if not wanted or "functions" in wanted:
+        functions.write(tf)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def is_same(got, want):
     if (got["dtype"], got["shape"]) != (want["dtype"], want["shape"]):
         return False
     if want["dtype"] in ("float16", "float32", "float64", "python f"):
-        slack = 2e-3 if want["dtype"] == "float16" else 2e-6
+        slack = {"float16": 2e-3, "float64": 1e-12}.get(want["dtype"], 2e-6)
         return np.allclose(
             got["values"], want["values"], rtol=slack, atol=0, equal_nan=True
         )

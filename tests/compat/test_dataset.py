@@ -16,6 +16,8 @@ Dataset = tf.data.Dataset
 AS_PYTHON = {
     "audio: spectrograms",
     "audio: waveforms",
+    "experimental: averages",
+    "experimental: by key",
     "guide: rotated",
     "guide: upper",
 }

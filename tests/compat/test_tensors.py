@@ -217,3 +217,37 @@ def test_tables_refuse_other_dtypes():
     assert int(table.size()) == 2
     with pytest.raises(TypeError, match="keys must be"):
         table.lookup(tf.constant(["a"]))
+
+
+def test_boxes_that_a_seed_decides():
+    """They are within their limits, the same in the engine, and many."""
+    goal = np.array([0.25, 0.25, 0.75, 0.75], np.float32)
+
+    def sample(seed):
+        return tf.image.stateless_sample_distorted_bounding_box(
+            [80, 60, 3],
+            goal[None, None],
+            tf.stack([seed, seed]),
+            min_object_covered=0.3,
+            aspect_ratio_range=[0.5, 2.0],
+            area_range=[0.2, 0.9],
+        )
+
+    ds = tf.data.Dataset.range(60).map(sample)
+    assert "runs as Python" not in ds.native.describe()
+    found = list(ds.as_numpy_iterator())
+    for seed, (begin, size, box) in enumerate(found):
+        here = [x.numpy() for x in sample(tf.constant(seed, tf.int64))]
+        np.testing.assert_array_equal(here[0], begin)
+        np.testing.assert_array_equal(here[1], size)
+        assert begin[2] == 0 and size[2] == -1
+        (y, x), (h, w) = begin[:2], size[:2]
+        assert y >= 0 and y + h <= 80 and x >= 0 and x + w <= 60
+        assert 0.2 * 4800 <= h * w <= 0.9 * 4800
+        assert 0.45 < w / h < 2.1
+        edges = [y / 80, x / 60, (y + h) / 80, (x + w) / 60]
+        np.testing.assert_allclose(box[0, 0], edges, rtol=1e-6)
+        rows = min(y + h, 60) - max(y, 20)
+        columns = min(x + w, 45) - max(x, 15)
+        assert rows > 0 and columns > 0 and rows * columns >= 0.3 * 1200
+    assert len({tuple(size) for _, size, _ in found}) > 50

@@ -7,13 +7,16 @@ import importlib.util
 import sys
 from pathlib import Path
 
-# complaints.py and pipelines.py, which tests import by their own names.
+# complaints.py, pipelines.py and shuffled.py, which tests import by their own
+# names.
 sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
+sys.path.insert(0, str(Path(__file__).parent))
 
 NEEDS = {
     "test_tables.py": ("pandas", "pyarrow", "datasets"),
     "test_tensorflow.py": ("tensorflow",),
     "test_torch.py": ("torch", "torchdata"),
+    "test_torch_workers.py": ("torch", "torchdata"),
     "test_distributed.py": ("torch",),
 }
 

@@ -1,4 +1,4 @@
-"""to_torch: tensors, workers, shards, epochs and state."""
+"""to_torch: tensors, shards, epochs and state."""
 
 import dataclasses
 import gc
@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import torch
 from complaints import refuses
-from torch.utils.data import DataLoader, IterableDataset
+from shuffled import items, numbers
+from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import penstock as ps
@@ -31,15 +32,6 @@ class Point(NamedTuple):
 class Sample:
     image: object
     label: object
-
-
-def numbers(n=40, batch=3):
-    """Batches of shuffled numbers; without a seed, which is the hard case."""
-    return ps.Dataset.range(n).shuffle(n).batch(batch)
-
-
-def items(batches):
-    return [int(x) for batch in batches for x in batch]
 
 
 # ---- Elements.
@@ -113,6 +105,20 @@ def test_sparse_becomes_coo():
     (found,) = ds.to_torch()
     assert found.layout == torch.sparse_coo and found.shape == (2, 4)
     assert found.to_dense()[0].tolist() == [1, 0, 2, 0]
+
+
+def test_stats():
+    ds = ps.Dataset.range(10).map(lambda i: ps.take([6], i % 2))
+    it = iter(ds.ignore_errors().to_torch())
+    assert next(it) == 6
+    assert it.stats().nodes[-1].rows >= 1
+    assert len(list(it)) == 4
+    nodes = it.stats().nodes
+    assert [(node.rows, node.errors) for node in nodes] == [
+        (10, 0),
+        (10, 5),
+        (5, 0),
+    ]
 
 
 def test_datasets_inside_are_refused():
@@ -261,96 +267,6 @@ def test_device_and_pinning_without_a_gpu():
         assert sorted(items(feed)) == list(range(40))
     with pytest.raises(RuntimeError):
         ds.to_torch("nowhere")
-
-
-# ---- Workers.
-
-
-@pytest.mark.parametrize("context", ["fork", "spawn"])
-@pytest.mark.parametrize("workers", [1, 3])
-def test_workers_share_the_elements(context, workers):
-    feed = numbers().to_torch()
-    assert isinstance(feed, IterableDataset)
-    loader = DataLoader(
-        feed,
-        batch_size=None,
-        num_workers=workers,
-        multiprocessing_context=context,
-    )
-    assert len(loader) == 14
-    orders = [items(loader), items(loader)]
-    assert [sorted(order) for order in orders] == [list(range(40))] * 2
-    assert orders[0] != orders[1]
-
-
-def test_workers_give_the_order_of_no_workers():
-    feed = numbers().to_torch()
-    feed.set_epoch(5)
-    alone = items(feed)
-    feed.set_epoch(5)
-    assert items(DataLoader(feed, batch_size=None, num_workers=2)) == alone
-    feed.set_epoch(6)
-    other = items(DataLoader(feed, batch_size=None, num_workers=2))
-    assert other != alone and sorted(other) == sorted(alone)
-
-
-def test_persistent_workers_count_on():
-    feed = numbers().to_torch()
-    feed.set_epoch(1)
-    loader = DataLoader(
-        feed, batch_size=None, num_workers=2, persistent_workers=True
-    )
-    orders = [items(loader) for _ in range(3)]
-    for epoch, order in enumerate(orders, start=1):
-        feed.set_epoch(epoch)
-        assert items(feed) == order
-    assert len({tuple(order) for order in orders}) == 3
-
-
-def test_a_loader_may_batch():
-    feed = ps.Dataset.range(10).map(lambda x: {"x": x, "s": "a"}).to_torch()
-    batches = list(DataLoader(feed, batch_size=4, num_workers=1))
-    assert [b["x"].tolist() for b in batches] == [
-        [0, 1, 2, 3],
-        [4, 5, 6, 7],
-        [8, 9],
-    ]
-
-
-def test_workers_start_in_the_middle_of_an_iteration():
-    feed = numbers().to_torch()
-    it = iter(feed)
-    first = next(it)
-    kept = first.clone()
-    found = items(DataLoader(feed, batch_size=None, num_workers=2))
-    assert sorted(found) == list(range(40))
-    assert torch.equal(first, kept)
-    assert sorted(items([first]) + items(it)) == list(range(40))
-
-
-def test_composites_cross_from_workers():
-    ragged = ps.Dataset.from_list([[1], [2, 3], [4]]).ragged_batch(2)
-    loader = DataLoader(ragged.to_torch(), batch_size=None, num_workers=2)
-    rows = [row.tolist() for batch in loader for row in batch.unbind()]
-    assert rows == [[1], [2, 3], [4]]
-    sparse = ps.Dataset.from_list([[1, 0], [0, 3]]).sparse_batch(1, (2,))
-    loader = DataLoader(sparse.to_torch(), batch_size=None, num_workers=2)
-    assert [b.to_dense().tolist() for b in loader] == [[[1, 0]], [[0, 3]]]
-
-
-def test_errors_cross_from_workers():
-    table = np.array([10])
-    ds = ps.Dataset.range(2).map(lambda i: ps.take(table, i))
-    with pytest.raises(ps.PenstockError):
-        list(DataLoader(ds.to_torch(), batch_size=None, num_workers=1))
-
-
-def test_workers_do_not_copy_to_devices():
-    loader = DataLoader(
-        numbers().to_torch("meta"), batch_size=None, num_workers=1
-    )
-    with pytest.raises(ps.FailedPreconditionError, match="num_workers=0"):
-        next(iter(loader))
 
 
 # ---- Ranks.

@@ -37,6 +37,58 @@ def test_batch_refuses(size):
             method(Dataset.range(5), size)
 
 
+def _of_shapes(*shapes):
+    return Dataset.from_generator(
+        lambda: iter([(np.zeros(shape), 0) for shape in shapes]),
+        output_signature=(
+            ps.TensorSpec(None, ps.float64),
+            ps.TensorSpec((), ps.int64),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        (
+            ((4, 4, 3), (4, 5, 3)),
+            [
+                "in component 0, elements of a batch must have one shape; got "
+                "(4, 4, 3) and (4, 5, 3) at position 1 of the batch\n",
+                "Use padded_batch()",
+            ],
+        ),
+        (
+            ((4, 4, 3), (5,)),
+            [
+                "in component 0, elements of a batch must have one rank; got "
+                "(4, 4, 3) and (5,)\n",
+                "reshape() or expand_dims()",
+            ],
+        ),
+    ],
+)
+def test_unequal_shapes_are_named(shapes, says):
+    with pytest.raises(ps.InvalidArgumentError) as caught:
+        list(_of_shapes(*shapes).batch(2))
+    for text in says:
+        assert text in str(caught.value)
+
+
+def test_unequal_ranks_in_a_window_are_named():
+    windows = _of_shapes((4, 3), (5,)).map(lambda x, _: x).window(2)
+    with pytest.raises(ps.InvalidArgumentError, match=r"rank; got \(4, 3\) "):
+        list(windows)
+
+
+def test_shapes_that_cannot_be_broadcast_are_named():
+    with pytest.raises(
+        ps.InvalidArgumentError,
+        match=r"equal or 1, .*; got shapes \(4, 4, 3\) and \(5,\)",
+    ):
+        ps.add(np.zeros((4, 4, 3)), np.zeros(5))
+
+
 def test_batch_of_different_shapes_is_an_error():
     ds = Dataset.from_list([[1], [2, 3], [4], [5]]).batch(2)
     elements = iter(ds)

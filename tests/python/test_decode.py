@@ -104,3 +104,29 @@ def test_base64_as_tensorflow():
         assert (got is None) == (want is None), text
         if want is not None:
             check(got, want[0])
+
+
+def test_csv_numbers_are_read_exactly():
+    rng = np.random.default_rng(7)
+    words = rng.integers(0, 1 << 63, 2000, np.uint64)
+    floats = [
+        *(float(x) for x in words.view(np.float64)),
+        *(float(x) / 10.0 ** (i % 40) for i, x in enumerate(words)),
+        0.1, -0.0, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308,
+    ]  # fmt: skip
+    floats = [x for x in floats if np.isfinite(x)]
+    ints = [int(x) for x in words.view(np.int64)]
+    ints += [-1, 0, (1 << 63) - 1, -(1 << 63)]
+    texts = [repr(x) for x in floats] + [f"{x:.3e}" for x in floats]
+    exact = list(
+        ps.Dataset.from_tensor_slices(texts).map(
+            lambda text: ps.io.decode_csv(text, [ps.float64])[0]
+        )
+    )
+    assert [float(x) for x in exact] == [float(text) for text in texts]
+    read = list(
+        ps.Dataset.from_tensor_slices([str(x) for x in ints]).map(
+            lambda text: ps.io.decode_csv(text, [ps.int64])[0]
+        )
+    )
+    assert [int(x) for x in read] == ints

@@ -207,12 +207,72 @@ def test_image_folders(tmp_path):
     assert ds.class_names == ["a", "b"]
     found = [(image, int(label)) for image, label in ds]
     assert found == [(b"", 0), (b"a", 0), (b"", 1), (b"b", 1)]
-    mixed = ps.ImageFolderDataset(tmp_path, shuffle=True, seed=1)
-    assert sorted((i, int(label)) for i, label in mixed) == sorted(found)
-    with pytest.raises(ps.InvalidArgumentError, match="needs a seed"):
-        ps.ImageFolderDataset(tmp_path, shuffle=True)
+    assert len(ds) == 4
+    with_paths = list(ps.ImageFolderDataset(tmp_path, with_paths=True))
+    assert [(image, int(label)) for image, label, _ in with_paths] == found
+    assert with_paths[1][2] == bytes(tmp_path / "a" / "deep" / "1.JPG")
     with pytest.raises(ps.InvalidArgumentError, match="found none"):
         ps.ImageFolderDataset(tmp_path, extensions=[".gif"])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two classes of 40 files that hold their own number."""
+    for i in range(80):
+        (tmp_path / str(i % 2)).mkdir(exist_ok=True)
+        (tmp_path / str(i % 2) / f"{i:02}.png").write_bytes(b"%d" % i)
+    return tmp_path
+
+
+def _numbers(ds):
+    rows = [(int(image), int(label)) for image, label in ds]
+    assert all(label == number % 2 for number, label in rows)
+    return [number for number, _ in rows]
+
+
+def test_image_folders_are_shuffled_anew_in_each_epoch(folder):
+    ds = ps.ImageFolderDataset(folder, shuffle=True)
+    epochs = [_numbers(ds) for _ in range(3)]
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert all(sorted(epoch) == list(range(80)) for epoch in epochs)
+    assert _numbers(ds.repeat(2))[:80] != _numbers(ds.repeat(2))[80:]
+
+
+def test_image_folders_are_shuffled_by_their_seed(folder):
+    def epochs(seed, **options):
+        ds = ps.ImageFolderDataset(folder, shuffle=True, seed=seed, **options)
+        return [_numbers(ds) for _ in range(2)]
+
+    first = epochs(1)
+    assert first[0] != first[1]
+    assert epochs(1) == first
+    assert epochs(2)[0] != first[0]
+    kept = epochs(1, reshuffle_each_iteration=False)
+    assert kept[0] == kept[1]
+
+
+def test_image_folders_resume(folder):
+    ds = ps.ImageFolderDataset(folder, shuffle=True)
+    it = iter(ds)
+    for _ in range(33):
+        next(it)
+    state = it.state_dict()
+    rest = _numbers(it)
+    again = iter(ds)
+    again.load_state_dict(state)
+    assert _numbers(again) == rest
+    assert len(rest) == 47
+
+
+def test_a_missing_image_is_an_error_at_its_place(folder):
+    ds = ps.ImageFolderDataset(folder)
+    (folder / "0" / "04.png").unlink()
+    it = iter(ds)
+    assert [int(next(it)[0]) for _ in range(2)] == [0, 2]
+    with pytest.raises(ps.NotFoundError, match=r"04\.png"):
+        next(it)
+    assert len(list(it)) == 77
+    assert len(list(ds.ignore_errors())) == 79
 
 
 @pytest.mark.parametrize("compression", ["", "GZIP", "ZSTD"])
@@ -257,3 +317,24 @@ def test_writers_refuse(tmp_path):
         pytest.raises(ps.InvalidTypeError, match="cannot have a set"),
     ):
         writer.write({"x": {1}})
+
+
+def test_read_file(tmp_path):
+    names = []
+    for i in range(40):
+        names.append(str(tmp_path / f"{i}.txt"))
+        (tmp_path / f"{i}.txt").write_bytes(b"x" * i)
+    files = ps.Dataset.from_list(names)
+    ds = files.map(ps.io.read_file)
+    assert len(ds) == 40
+    assert [len(x) for x in ds] == list(range(40))
+    assert ds.describe().startswith("assert_cardinality")
+    (tmp_path / "7.txt").unlink()
+    assert [len(x) for x in ds.ignore_errors()][6:8] == [6, 8]
+    with pytest.raises(ps.NotFoundError, match=r"7\.txt"):
+        ps.io.read_file(tmp_path / "7.txt")
+    # Among other things it runs as Python.
+    with_size = files.take(3).map(lambda x: (ps.io.read_file(x), x))
+    assert [(len(a), b) for a, b in with_size] == [
+        (i, names[i].encode()) for i in range(3)
+    ]

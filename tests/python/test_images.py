@@ -191,6 +191,26 @@ def test_sizes_may_be_values_of_the_row() -> None:
     assert "must be from 1" in _outcomes(ds, 1)[0]
 
 
+@pytest.mark.parametrize("flip", ["left_right", "up_down"])
+@pytest.mark.parametrize("is_fresh", [False, True])
+def test_images_of_a_batch_are_flipped_one_by_one(
+    flip: str, is_fresh: bool
+) -> None:
+    random = getattr(ps.image, f"random_flip_{flip}")
+    plain = getattr(ps.image, f"flip_{flip}")
+    images = np.stack([_image(5, 4) for _ in range(64)])
+    ds = ps.Dataset.from_tensors(images)
+    if is_fresh:  # computed just before, and so flipped where it lies
+        ds = ds.map(lambda x: random(x + np.uint8(0)))
+    else:
+        ds = ds.map(random)
+    [batch] = ds
+    flipped = (batch == plain(images)).all(axis=(1, 2, 3))
+    same = (batch == images).all(axis=(1, 2, 3))
+    assert (flipped != same).all()
+    assert 4 < flipped.sum() < 60
+
+
 RANDOM = {
     "random_crop": lambda x: ps.image.random_crop(x, (3, 3)),
     "random_flip_left_right": ps.image.random_flip_left_right,

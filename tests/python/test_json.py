@@ -58,6 +58,11 @@ def test_values():
         (good(id=1.5), '"/id" must be int64\\(\\); found a number with a frac'),
         (good(id="1"), '"/id" must be int64\\(\\); found a string'),
         (good(id=None), '"/id" must be int64\\(\\); found null'),
+        (
+            {"nr": 1, "text": ""},
+            '"/id" must be int64\\(\\); found no such value; there are "nr", '
+            '"text"\n',
+        ),
         ({}, '"/id" must be int64\\(\\); found no such value'),
         (
             good(user=1),

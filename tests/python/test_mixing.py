@@ -57,15 +57,15 @@ def test_sample_repeats_itself_unless_told():
 def test_sample_refuses():
     a = ps.Dataset.range(3)
     sample = ps.Dataset.sample_from_datasets
-    with pytest.raises(ps.InvalidTypeError, match="floats"):
-        sample([a, a], [1, 2])
+    with pytest.raises(ps.InvalidTypeError, match="numbers"):
+        sample([a, a], ["1", "2"])
     with pytest.raises(ps.InvalidArgumentError, match="one weight per"):
         sample([a, a], [0.5])
     with pytest.raises(ps.InvalidArgumentError, match="at least one"):
         sample([])
     with pytest.raises(ps.InvalidTypeError, match="list of datasets"):
         sample(a)
-    with pytest.raises(ps.InvalidTypeError, match="each dataset"):
+    with pytest.raises(ps.InvalidTypeError, match="same dtypes"):
         sample([a, ps.Dataset.from_tensors("x")])
     with pytest.raises(ps.InvalidArgumentError, match="at least 0"):
         sample([a, a], [0.5, -0.5])
@@ -168,3 +168,26 @@ def test_rejection_resample_calls_what_may_differ_for_each_element():
     )
     assert "runs as Python" in ds.describe()
     assert {int(kind) for kind, _ in ds} == {0, 1}
+
+
+def test_whole_numbers_are_weights():
+    def draw(weights):
+        datasets = [ps.Dataset.from_tensors(i).repeat() for i in (0, 1)]
+        ds = ps.Dataset.sample_from_datasets(datasets, weights, seed=1)
+        return [int(x) for x in ds.take(40)]
+
+    assert draw([3, 1]) == draw([0.75, 0.25])
+
+
+def test_what_differs_between_datasets_is_named():
+    numbers = ps.Dataset.range(3)
+    a = numbers.map(lambda x: {"u": (x, x), "v": x})
+    b = numbers.map(lambda x: {"u": (x, ps.cast(x, ps.float32)), "v": x})
+    with pytest.raises(ps.InvalidTypeError) as caught:
+        ps.Dataset.sample_from_datasets([a, a, b])
+    assert "component ['u'][1] of dataset 0 is int64" in str(caught.value)
+    assert "of dataset 2 float32" in str(caught.value)
+    assert "ps.cast(x, ps.int64)" in str(caught.value)
+    with pytest.raises(ps.InvalidTypeError, match="dataset 1 has") as caught:
+        ps.Dataset.choose_from_datasets([a, numbers], numbers)
+    assert "one structure" in str(caught.value)

@@ -139,7 +139,7 @@ def test_errors_are_elements():
     for i, each in enumerate(found):
         if i % 4 == 3:
             assert f"KeyError: 'no {i}'" in str(each)
-            assert "in fails" in str(each)
+            assert f"in fails, for element {i} (from 0)" in str(each)
             assert "test_python_functions.py" in str(each)
         else:
             assert each == i
@@ -534,3 +534,26 @@ def test_python_functions_inside_python_functions_have_an_end(monkeypatch):
     monkeypatch.setattr(_inside, "depth", lambda: 2)
     with pytest.raises(ps.UnsupportedFunctionError, match="inside of 2"):
         Dataset.range(2).map(branch)
+
+
+def test_what_a_function_raises_while_it_is_learnt_comes_first():
+    def fails(x):
+        raise ValueError(f"no {int(x)}")
+
+    with pytest.raises(ValueError) as caught:
+        ps.Dataset.range(3).map(fails)
+    text = str(caught.value)
+    assert text.startswith("in fails, for element 0 (from 0): ValueError: no 0")
+    assert "Traceback" in text and "output_signature" not in text
+    bad = ps.Dataset.range(3).map(lambda i: ps.take(np.array([1]), i + 7))
+    with pytest.raises(ValueError, match="output_signature"):
+        bad.map(ps.python_function(lambda x: x))
+
+
+def test_a_function_of_rng_is_told_how_to_get_one():
+    def noisy(x, rng):
+        return x + rng.normal()
+
+    for function in (noisy, ps.python_function(noisy)):
+        with pytest.raises(ps.PenstockError, match="rng=True"):
+            ps.Dataset.range(3).map(function)

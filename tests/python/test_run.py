@@ -16,7 +16,7 @@ from penstock import run as command
 def pipeline(tmp_path):
     file = tmp_path / "pipeline.py"
     file.write_text(
-        "import time\n"
+        "import threading, time\n"
         "import penstock as ps\n"
         "assert __name__ == 'pipeline'\n"
         "ds = ps.Dataset.range(1000).map(lambda x: x + 1).batch(10)\n"
@@ -29,10 +29,24 @@ def pipeline(tmp_path):
         "    return ds\n"
         "def fails():\n"
         "    return ds.batch(0)\n"
+        "main = time.pthread_getcpuclockid(threading.get_ident())\n"
+        "before = time.clock_gettime(main)\n"
         "def slow():\n"
-        "    time.sleep(0.3)\n"
+        "    start = time.monotonic()\n"
+        "    # Until the reader has waited for longer than it worked.\n"
+        "    while time.monotonic() - start < 5 * (\n"
+        "            time.clock_gettime(main) - before):\n"
+        "        threading.Event().wait(0.001)\n"
         "    yield 1\n"
         "spec = ps.TensorSpec((), ps.int64)\n"
+        "def double(line):\n"
+        "    return int(line) * 2\n"
+        "double = ps.python_function(double, output_signature=spec)\n"
+        "with open(__file__ + '.txt', 'w') as file:\n"
+        "    file.write('1\\n2\\n3\\n')\n"
+        "python = ps.TextLineDataset(file.name).map(double)\n"
+        "errors = ds.unbatch().map(lambda x: ps.take([5], x % 3 // 2))\n"
+        "errors = errors.ignore_errors()\n"
         "waiting = ps.Dataset.from_generator(slow, output_signature=spec)\n"
     )
     return file
@@ -75,6 +89,13 @@ def test_table_of_all_epochs(pipeline):
     assert "3,000" in done.stdout
 
 
+def test_errors_are_counted(pipeline):
+    done = run(f"{pipeline}:errors")
+    assert "667 elements" in done.stdout
+    assert "\nerrors: map_4 333\n" in done.stdout
+    assert "errors" not in run(f"{pipeline}:ds").stdout
+
+
 def test_what_the_engine_waited_for(pipeline):
     done = run(f"{pipeline}:waiting")
     assert done.stdout.startswith("1 element in ")
@@ -84,24 +105,44 @@ def test_what_the_engine_waited_for(pipeline):
     assert done.stdout.endswith("waited for Python generators\n")
 
 
-def waiting(name, self_ns, io_bytes, reader):
+def test_waiting_for_python_processes(pipeline):
+    done = run(f"{pipeline}:python", "--json")
+    stats = json.loads(done.stdout)["stats"]
+    assert stats["python_start_ns"] > 1_000_000
+    assert 0 < stats["python_ns"] < stats["wall_ns"]
+    shown = run(f"{pipeline}:python").stdout
+    assert "waited for Python processes to start (" in shown
+    assert "files" not in shown
+
+
+def waiting(name, self_ns, io_bytes, reader, start=0.0, python=0.0):
     node = ps.NodeStats(0, name, "", 1, 1, 1, 0, self_ns, 0, ())
-    stats = ps.IteratorStats((node,), 10**9, 0, 1, 1, io_bytes)
+    times = int(start * 1e9), int(python * 1e9)
+    stats = ps.IteratorStats((node,), 10**9, 0, 1, 1, io_bytes, *times)
     return " ".join(command._waiting(stats, 1.0, reader))
 
 
+READER = "the reader, which takes elements one by one in Python"
+START = "Python processes to start"
+
+
 @pytest.mark.parametrize(
-    ("name", "io_bytes", "reader", "text"),
+    ("name", "io_bytes", "reader", "start", "python", "text"),
     [
-        ("a/from_generator_0", 0, 0.0, "waited for Python generators"),
-        ("TextLineDataset_0", 9, 0.1, "waited for files"),
-        ("TextLineDataset_0", 9, 0.9, "waited for the reader"),
-        ("range_0", 0, 0.0, "waited for the reader"),
+        ("a/from_generator_0", 0, 0.0, 0, 0, "Python generators"),
+        ("lines_0", 9, 0.1, 0, 0, "files"),
+        ("lines_0", 9, 0.9, 0, 0, READER),
+        ("range_0", 0, 0.0, 0, 0, READER),
+        ("lines_0", 9, 0.1, 0.9, 0.05, f"{START} (900 ms)"),
+        ("lines_0", 9, 0.1, 0, 0.7, "Python functions (700 ms)"),
+        ("lines_0", 9, 0.1, 0.2, 0, f"{START} (200 ms) and files"),
+        ("lines_0", 9, 0.9, 0.9, 0, READER),
     ],
 )
-def test_who_is_waited_for(name, io_bytes, reader, text):
-    assert text in waiting(name, 10**6, io_bytes, reader)
-    assert waiting(name, 9 * 10**8, io_bytes, reader) == ""
+def test_who_is_waited_for(name, io_bytes, reader, start, python, text):
+    found = waiting(name, 10**6, io_bytes, reader, start, python)
+    assert found.endswith(f" it waited for {text}")
+    assert waiting(name, 9 * 10**8, io_bytes, reader, start, python) == ""
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,59 @@ def test_snapshots_are_by_what_is_computed(tmp_path):
     assert len(os.listdir(tmp_path)) == 2
 
 
+def one_by_one(shards):
+    return shards.flat_map(lambda shard: shard)
+
+
+def test_snapshots_are_read_in_shards(tmp_path):
+    def by_value(x):
+        return np.int64(int(str(int(x))) % 3)  # runs as Python
+
+    for shard_func in (lambda x: x % 3, by_value):
+        ds = ps.Dataset.range(10).snapshot(tmp_path, one_by_one, shard_func)
+        for _ in range(2):
+            assert ints(ds) == [0, 3, 6, 9, 1, 4, 7, 2, 5, 8]
+        assert ds.element_spec == ps.TensorSpec((), ps.int64)
+        it = iter(ds)
+        for _ in range(5):
+            next(it)
+        state = it.state_dict()
+        again = iter(ds)
+        again.load_state_dict(state)
+        assert ints(again) == [4, 7, 2, 5, 8]
+
+
+def test_shards_of_snapshots_are_drawn_once(tmp_path):
+    def make():
+        return ps.Dataset.range(50).snapshot(
+            tmp_path, one_by_one, lambda x: ps.random_int((), 0, 4)
+        )
+
+    first = ints(make())
+    assert sorted(first) == list(range(50))
+    assert ints(make()) == first
+
+
+def test_snapshots_without_a_shard_func(tmp_path):
+    ds = ps.Dataset.range(2500).snapshot(
+        tmp_path, lambda shards: shards.interleave(lambda s: s, cycle_length=3)
+    )
+    assert ints(ds)[:4] == [0, 1000, 2000, 1]
+    plain = ps.Dataset.range(9).snapshot(tmp_path, shard_func=lambda x: x % 2)
+    assert ints(plain) == list(range(9))
+    nothing = ps.Dataset.range(0).snapshot(tmp_path, one_by_one, lambda x: x)
+    assert ints(nothing) == []
+
+
+def test_snapshots_refuse(tmp_path):
+    ds = ps.Dataset.range(3)
+    for shard_func in (lambda x: (x, x), lambda x: x / 2):
+        with pytest.raises(ps.InvalidTypeError, match="one number"):
+            ds.snapshot(tmp_path, one_by_one, shard_func)
+    with pytest.raises(ps.InvalidTypeError, match="reader_func"):
+        ds.snapshot(tmp_path, lambda shards: shards)
+
+
 @pytest.mark.parametrize(
     "make",
     [

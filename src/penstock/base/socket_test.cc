@@ -22,7 +22,7 @@ TEST(Descriptor, ClosesWhatItOwns) {
   near = std::move(far);
   EXPECT_FALSE(IsOpen(first));
   EXPECT_TRUE(IsOpen(second));
-  EXPECT_FALSE(far.is_open());
+  EXPECT_FALSE(far.is_open());  // NOLINT(bugprone-use-after-move)
   const Descriptor taken(near.Release());
   EXPECT_FALSE(near.is_open());
   EXPECT_EQ(taken.get(), second);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
@@ -127,6 +128,32 @@ absl::StatusOr<Column> PadAndStack(const Column& column,
   pins.insert(pins.end(), padding.pins().begin(), padding.pins().end());
   return Column::Dense(column.dtype(), WithFirst(rows, target), 1,
                        std::move(values), std::move(pins));
+}
+
+absl::Status OfComponent(size_t component, size_t components,
+                         const absl::Status& status) {
+  if (components == 1) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("in component ", component, ", ",
+                                   std::string(status.message())));
+}
+
+absl::Status UnequalRanks(std::string_view whole, const Chunk& first,
+                          const Chunk& other) {
+  const size_t last = first.columns.size() - 1;
+  size_t component = 0;
+  while (component < last &&
+         first.columns[component].rank() == other.columns[component].rank()) {
+    ++component;
+  }
+  return OfComponent(
+      component, first.columns.size(),
+      absl::InvalidArgumentError(absl::StrCat(
+          "elements of a ", std::string(whole), " must have one rank; got ",
+          ToString(first.columns[component].RowShape(0)), " and ",
+          ToString(other.columns[component].RowShape(0)),
+          "\n  Make the ranks equal with reshape() or expand_dims(), or keep "
+          "the kinds apart with filter() or group_by_window().")));
 }
 
 }  // namespace penstock

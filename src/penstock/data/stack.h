@@ -1,10 +1,13 @@
 // Rows put together into larger rows, and taken apart again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "penstock/data/chunk.h"
 #include "penstock/data/column.h"
 #include "penstock/data/spec.h"
 
@@ -23,5 +26,14 @@ absl::StatusOr<Column> Stack(const Column& column, int64_t size);
 absl::StatusOr<Column> PadAndStack(const Column& column,
                                    const PartialShape& shape,
                                    const Column& padding);
+
+// `status` of one of several components: says which, from 0.
+absl::Status OfComponent(size_t component, size_t components,
+                         const absl::Status& status);
+
+// Why the first rows of both cannot be in one `whole` ("batch").
+// REQUIRES: of some component, the ranks differ.
+absl::Status UnequalRanks(std::string_view whole, const Chunk& first,
+                          const Chunk& other);
 
 }  // namespace penstock

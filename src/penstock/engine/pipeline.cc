@@ -17,7 +17,7 @@
 namespace penstock::engine {
 namespace {
 
-constexpr uint64_t kStateVersion = 1;
+constexpr uint64_t kStateVersion = 2;
 
 // Whether every random call of the function was given a seed of its own: then
 // the node needs none that is drawn.

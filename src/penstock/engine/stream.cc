@@ -19,9 +19,8 @@ int64_t ApproximateBytes(const Chunk& chunk) {
   constexpr int64_t kSample = 16;
   int64_t bytes = 0;
   for (const Column& column : chunk.columns) {
-    if (column.is_dense() && column.dtype() != DType::kString) {
-      bytes += column.NumBytes();
-    } else if (column.rows() <= kSample) {
+    const bool is_cheap = column.is_dense() && column.dtype() != DType::kString;
+    if (is_cheap || column.rows() <= kSample) {
       bytes += column.NumBytes();
     } else {
       bytes += column.Slice(0, kSample).NumBytes() * column.rows() / kSample;

@@ -91,8 +91,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"BadShapes",
          "add",
          {Dense<int64_t>({2}, {1, 2}), Dense<int64_t>({3}, {1, 2, 3})},
-         "operands could not be broadcast together with shapes (2,) shapes "
-         "(3,)"},
+         "operands could not be broadcast together: sizes must be equal or 1, "
+         "from the last one on; got shapes (2,) and (3,)\n  Use expand_dims() "
+         "or reshape() to line them up."},
+        {"BadRanks",
+         "add",
+         {Dense<int64_t>({2, 1, 3}, {1, 2, 3, 4, 5, 6}),
+          Dense<int64_t>({2}, {1, 2})},
+         "operands could not be broadcast together: sizes must be equal or 1, "
+         "from the last one on; got shapes (2, 1, 3) and (2,)\n  Use "
+         "expand_dims() or reshape() to line them up."},
         {"Ragged",
          "add",
          {Ragged<int64_t>({{1, 2}, {}, {3}}), Weak<int64_t>(1)},
@@ -105,8 +113,9 @@ INSTANTIATE_TEST_SUITE_P(
          "add",
          {Ragged<int64_t>({{1, 2}, {1, 2, 3}}),
           Ragged<int64_t>({{1, 2}, {1, 2}})},
-         "int64: [2 4]; <operands could not be broadcast together with shapes "
-         "(3,) (2,)>"},
+         "int64: [2 4]; <operands could not be broadcast together: sizes must "
+         "be equal or 1, from the last one on; got shapes (3,) and (2,)\n  Use "
+         "expand_dims() or reshape() to line them up.>"},
         {"FloorDivide",
          "floor_divide",
          {Rows<int64_t>({-7, 7, 7, kMin, 5}), Rows<int64_t>({2, -2, 2, -1, 0})},

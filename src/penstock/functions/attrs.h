@@ -33,7 +33,7 @@ absl::StatusOr<std::optional<Ints>> AxisAttr(const Attrs& attrs,
                                              std::string_view name);
 
 // What all random functions have.
-inline constexpr Param kSeed = {
+inline constexpr Param kSeedParam = {
     "seed", ParamKind::kInt, "None",
     "If every random call of a function has one, all runs of a program are "
     "equal; left out, one is drawn for each dataset."};

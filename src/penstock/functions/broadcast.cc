@@ -2,10 +2,25 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace penstock::functions {
+namespace {
+
+absl::Status Refusal(absl::Span<const std::string> shapes) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("operands could not be broadcast together: sizes must be "
+                   "equal or 1, from "
+                   "the last one on; got shapes ",
+                   absl::StrJoin(shapes, " and "),
+                   "\n  Use expand_dims() or reshape() to line them up."));
+}
+
+}  // namespace
 
 absl::StatusOr<PartialShape> BroadcastShape(absl::Span<const ArgSpec> args) {
   int rank = 0;
@@ -23,11 +38,11 @@ absl::StatusOr<PartialShape> BroadcastShape(absl::Span<const ArgSpec> args) {
       if (dim == 1 || (!dim && other[i])) {
         dim = other[i];
       } else if (other[i]) {
-        std::string message = "operands could not be broadcast together with";
+        std::vector<std::string> shapes;
         for (const ArgSpec& each : args) {
-          absl::StrAppend(&message, " shapes ", each.spec.shape.ToString());
+          shapes.push_back(each.spec.shape.ToString());
         }
-        return absl::InvalidArgumentError(message);
+        return Refusal(shapes);
       }
     }
   }
@@ -47,11 +62,11 @@ bool BroadcastInto(absl::Span<int64_t> shape, absl::Span<const int64_t> other) {
 
 absl::Status BroadcastError(
     absl::Span<const absl::Span<const int64_t>> shapes) {
-  std::string message = "operands could not be broadcast together with shapes";
+  std::vector<std::string> texts;
   for (absl::Span<const int64_t> shape : shapes) {
-    absl::StrAppend(&message, " ", ToString(shape));
+    texts.push_back(ToString(shape));
   }
-  return absl::InvalidArgumentError(message);
+  return Refusal(texts);
 }
 
 void Walk::Add(int64_t dim, const int64_t* stride_of_operand) {

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/functions/attrs.h"
 #include "penstock/functions/groups.h"
+#include "penstock/functions/parse_number.h"
 #include "penstock/functions/promote.h"
 #include "penstock/functions/rows.h"
 
@@ -26,6 +26,9 @@ struct Fields final : Prepared {
   std::string na_value;
   std::vector<int64_t> selected;  // ascending; empty for all
   std::vector<DType> dtypes;
+  std::vector<size_t> sizes;  // of an item
+  // Ends a field that is not quoted, or must not be in one.
+  bool is_special[256] = {};
   std::vector<Column> defaults;  // no item: the field must have a value
 };
 
@@ -75,6 +78,9 @@ absl::StatusOr<std::shared_ptr<Fields>> FieldsFrom(
   PENSTOCK_ASSIGN_OR_RETURN(const std::string_view na_value,
                             TextAttr(attrs, "na_value"));
   fields->na_value = std::string(na_value);
+  fields->is_special[static_cast<uint8_t>(fields->delimiter)] = true;
+  fields->is_special['\n'] = fields->is_special['\r'] = true;
+  fields->is_special['"'] = fields->has_quotes;
   PENSTOCK_ASSIGN_OR_RETURN(const std::optional<Ints> selected,
                             AxisAttr(attrs, "select_cols"));
   if (selected && !selected->empty()) {
@@ -93,6 +99,7 @@ absl::StatusOr<std::shared_ptr<Fields>> FieldsFrom(
   }
   for (const ArgSpec& arg : args.subspan(1)) {
     fields->dtypes.push_back(arg.spec.dtype);
+    fields->sizes.push_back(ItemSize(arg.spec.dtype));
     fields->defaults.push_back(arg.constant == nullptr ? Column()
                                                        : *arg.constant);
   }
@@ -167,12 +174,13 @@ class Splitter final {
 
   absl::Status TakePlain(std::string_view& field) {
     const size_t begin = at_;
-    for (; at_ < record_.size() && record_[at_] != fields_.delimiter; ++at_) {
-      const char c = record_[at_];
-      if (c == '\n' || c == '\r' || (c == '"' && fields_.has_quotes)) {
-        return absl::InvalidArgumentError(
-            "a field with a quote or an end of a line in it must be quoted");
-      }
+    while (at_ < record_.size() &&
+           !fields_.is_special[static_cast<uint8_t>(record_[at_])]) {
+      ++at_;
+    }
+    if (at_ < record_.size() && record_[at_] != fields_.delimiter) {
+      return absl::InvalidArgumentError(
+          "a field with a quote or an end of a line in it must be quoted");
     }
     field = record_.substr(begin, at_ - begin);
     ++at_;
@@ -217,22 +225,10 @@ class Splitter final {
   size_t at_ = 0;
 };
 
-template <typename T>
-bool ParseNumber(std::string_view field, T& value) {
-  const absl::string_view text(field.data(), field.size());
-  if constexpr (std::is_same_v<T, float>) {
-    return absl::SimpleAtof(text, &value);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return absl::SimpleAtod(text, &value);
-  } else {
-    return absl::SimpleAtoi(text, &value);
-  }
-}
-
 absl::Status WriteField(const Fields& fields, size_t index,
                         std::string_view field, std::byte* out) {
   const DType dtype = fields.dtypes[index];
-  const size_t size = ItemSize(dtype);
+  const size_t size = fields.sizes[index];
   if (field.empty() || field == fields.na_value) {
     const Column& fallback = fields.defaults[index];
     if (fallback.RowItems(0) == 0) {
@@ -254,7 +250,7 @@ absl::Status WriteField(const Fields& fields, size_t index,
     using T = decltype(item);
     if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> ||
                   std::is_same_v<T, float> || std::is_same_v<T, double>) {
-      is_number = ParseNumber<T>(field, item);
+      is_number = ParseNumber(field, item);
       std::memcpy(out, &item, sizeof(T));
     }
   });
@@ -321,11 +317,11 @@ absl::StatusOr<std::vector<Column>> EvalCsv(absl::Span<const Arg> args,
         if (!is_wrong) ReportRow(context, row, std::move(status));
         is_wrong = true;
         for (size_t field = 0; field < count; ++field) {
-          std::memset(next[field], 0, ItemSize(fields.dtypes[field]));
+          std::memset(next[field], 0, fields.sizes[field]);
         }
       }
       for (size_t field = 0; field < count; ++field) {
-        next[field] += ItemSize(fields.dtypes[field]);
+        next[field] += fields.sizes[field];
       }
     }
   }

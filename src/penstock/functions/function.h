@@ -120,7 +120,8 @@ struct Param {
 struct Function {
   std::string_view name;
   std::vector<Param> params;
-  // One line, then an example as a doctest that shows the result.
+  // One line; after an end of line, more of it as one paragraph. Then an
+  // example as a doctest that shows the result.
   std::string_view doc;
   std::string_view example;
   bool is_random = false;

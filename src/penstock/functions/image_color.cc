@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -74,224 +77,191 @@ void ToRgb(const Hsv& hsv, float* rgb) {
   }
 }
 
-// Each pixel as floats from 0 to 1 through change(float* rgb).
-template <typename Change>
-void ChangePixels(DType dtype, const std::byte* data, const ImageDims& dims,
-                  std::byte* out, Change&& change) {
-  VisitPixel(dtype, [&](auto item) {
-    using T = decltype(item);
-    const T* from = reinterpret_cast<const T*>(data);
-    T* to = reinterpret_cast<T*>(out);
-    const int64_t pixels = dims.pixels();
-    for (int64_t i = 0; i < pixels; ++i, from += 3, to += 3) {
-      float rgb[3] = {ToUnit(from[0]), ToUnit(from[1]), ToUnit(from[2])};
-      change(rgb);
-      for (int c = 0; c < 3; ++c) to[c] = FromUnit<T>(rgb[c]);
-    }
-  });
+// Rows of three channels, each pixel as floats from 0 to 1 through
+// change_of(row), a function of float* rgb.
+template <typename ChangeOf>
+absl::StatusOr<Column> ChangePixels(absl::Span<const Arg> args,
+                                    EvalContext& context,
+                                    ChangeOf&& change_of) {
+  return OwnPixelRows(
+      args, 3, 0, context,
+      [&]<typename T>(int64_t row, const T* from, const ImageDims& dims,
+                      T* to) {
+        const auto change = change_of(row);
+        const int64_t pixels = dims.pixels();
+        for (int64_t i = 0; i < pixels; ++i, from += 3, to += 3) {
+          float rgb[3] = {ToUnit(from[0]), ToUnit(from[1]), ToUnit(from[2])};
+          change(rgb);
+          for (int c = 0; c < 3; ++c) to[c] = FromUnit<T>(rgb[c]);
+        }
+      });
 }
 
-template <int kChannels>
-absl::StatusOr<TensorSpec> InferAdjust(absl::Span<const ArgSpec> args,
-                                       const Attrs&) {
-  PENSTOCK_RETURN_IF_ERROR(
-      CheckPixels("the function", args[0],
-                  kChannels == 0 ? std::optional<int64_t>() : kChannels));
-  PENSTOCK_RETURN_IF_ERROR(CheckScalar("the function", args[1]));
+// `channels`: any, if not given.
+absl::StatusOr<TensorSpec> InferAdjust(std::string_view name,
+                                       std::optional<int64_t> channels,
+                                       absl::Span<const ArgSpec> args) {
+  PENSTOCK_RETURN_IF_ERROR(CheckPixels(name, args[0], channels));
+  PENSTOCK_RETURN_IF_ERROR(CheckScalar(name, args[1]));
   return args[0].spec;
 }
 
 absl::StatusOr<Column> EvalBrightness(absl::Span<const Arg> args, const Attrs&,
-                                      const TensorSpec& result,
-                                      EvalContext& context) {
+                                      const TensorSpec&, EvalContext& context) {
   const Scalar delta(args[1]);
-  return PixelRows(args, result.dtype, 0, 0, context,
-                   [&](int64_t row, const std::byte* data,
-                       const ImageDims& dims, std::byte* out) {
-                     const float add = delta[row];
-                     VisitPixel(result.dtype, [&](auto item) {
-                       using T = decltype(item);
-                       const T* from = reinterpret_cast<const T*>(data);
-                       T* to = reinterpret_cast<T*>(out);
-                       const int64_t count = dims.items();
-                       for (int64_t i = 0; i < count; ++i) {
-                         to[i] = FromUnit<T>(ToUnit(from[i]) + add);
-                       }
-                     });
-                   });
+  return OwnPixelRows(args, 0, 0, context,
+                      [&]<typename T>(int64_t row, const T* from,
+                                      const ImageDims& dims, T* to) {
+                        const float add = delta[row];
+                        const int64_t count = dims.items();
+                        for (int64_t i = 0; i < count; ++i) {
+                          to[i] = FromUnit<T>(ToUnit(from[i]) + add);
+                        }
+                      });
 }
 
 absl::StatusOr<Column> EvalContrast(absl::Span<const Arg> args, const Attrs&,
-                                    const TensorSpec& result,
-                                    EvalContext& context) {
+                                    const TensorSpec&, EvalContext& context) {
   const Scalar factor(args[1]);
-  return PixelRows(
-      args, result.dtype, 0, 0, context,
-      [&](int64_t row, const std::byte* data, const ImageDims& dims,
-          std::byte* out) {
+  return OwnPixelRows(
+      args, 0, 0, context,
+      [&]<typename T>(int64_t row, const T* from, const ImageDims& dims,
+                      T* to) {
         const float scale = factor[row];
-        VisitPixel(result.dtype, [&](auto item) {
-          using T = decltype(item);
-          const T* from = reinterpret_cast<const T*>(data);
-          T* to = reinterpret_cast<T*>(out);
-          const int64_t pixels = dims.height * dims.width;
-          const int64_t count = pixels * dims.channels;
-          std::vector<double> means(dims.channels);
-          for (int64_t frame = 0; frame < dims.frames;
-               ++frame, from += count, to += count) {
-            std::fill(means.begin(), means.end(), 0.0);
-            for (int64_t i = 0; i < count; i += dims.channels) {
-              for (int64_t c = 0; c < dims.channels; ++c) {
-                means[c] += ToUnit(from[i + c]);
-              }
-            }
-            for (int64_t i = 0; i < count; i += dims.channels) {
-              for (int64_t c = 0; c < dims.channels; ++c) {
-                const auto mean =
-                    static_cast<float>(means[c] / static_cast<double>(pixels));
-                to[i + c] =
-                    FromUnit<T>((ToUnit(from[i + c]) - mean) * scale + mean);
-              }
+        const int64_t pixels = dims.height * dims.width;
+        const int64_t count = dims.frame_items();
+        std::vector<double> means(dims.channels);
+        for (int64_t frame = 0; frame < dims.frames;
+             ++frame, from += count, to += count) {
+          std::fill(means.begin(), means.end(), 0.0);
+          for (int64_t i = 0; i < count; i += dims.channels) {
+            for (int64_t c = 0; c < dims.channels; ++c) {
+              means[c] += ToUnit(from[i + c]);
             }
           }
-        });
+          for (int64_t i = 0; i < count; i += dims.channels) {
+            for (int64_t c = 0; c < dims.channels; ++c) {
+              const auto mean =
+                  static_cast<float>(means[c] / static_cast<double>(pixels));
+              to[i + c] =
+                  FromUnit<T>((ToUnit(from[i + c]) - mean) * scale + mean);
+            }
+          }
+        }
       });
 }
 
 absl::StatusOr<Column> EvalSaturation(absl::Span<const Arg> args, const Attrs&,
-                                      const TensorSpec& result,
-                                      EvalContext& context) {
+                                      const TensorSpec&, EvalContext& context) {
   const Scalar factor(args[1]);
-  return PixelRows(
-      args, result.dtype, 3, 0, context,
-      [&](int64_t row, const std::byte* data, const ImageDims& dims,
-          std::byte* out) {
-        const float scale = factor[row];
-        ChangePixels(result.dtype, data, dims, out, [&](float* rgb) {
-          Hsv hsv = ToHsv(rgb[0], rgb[1], rgb[2]);
-          hsv.s = std::min(1.0F, std::max(0.0F, hsv.s * scale));
-          ToRgb(hsv, rgb);
-        });
-      });
+  return ChangePixels(args, context, [&](int64_t row) {
+    return [scale = factor[row]](float* rgb) {
+      Hsv hsv = ToHsv(rgb[0], rgb[1], rgb[2]);
+      hsv.s = std::min(1.0F, std::max(0.0F, hsv.s * scale));
+      ToRgb(hsv, rgb);
+    };
+  });
 }
 
 absl::StatusOr<Column> EvalHue(absl::Span<const Arg> args, const Attrs&,
-                               const TensorSpec& result, EvalContext& context) {
+                               const TensorSpec&, EvalContext& context) {
   const Scalar delta(args[1]);
-  return PixelRows(args, result.dtype, 3, 0, context,
-                   [&](int64_t row, const std::byte* data,
-                       const ImageDims& dims, std::byte* out) {
-                     const float add = delta[row];
-                     ChangePixels(result.dtype, data, dims, out,
-                                  [&](float* rgb) {
-                                    Hsv hsv = ToHsv(rgb[0], rgb[1], rgb[2]);
-                                    hsv.h = std::fmod(hsv.h + add, 1.0F);
-                                    if (hsv.h < 0) hsv.h += 1;
-                                    ToRgb(hsv, rgb);
-                                  });
-                   });
+  return ChangePixels(args, context, [&](int64_t row) {
+    return [add = delta[row]](float* rgb) {
+      Hsv hsv = ToHsv(rgb[0], rgb[1], rgb[2]);
+      hsv.h = std::fmod(hsv.h + add, 1.0F);
+      if (hsv.h < 0) hsv.h += 1;
+      ToRgb(hsv, rgb);
+    };
+  });
 }
 
 // ---- From one kind of image to another
 
-absl::StatusOr<TensorSpec> InferHsv(absl::Span<const ArgSpec> args,
-                                    const Attrs&) {
-  PENSTOCK_RETURN_IF_ERROR(CheckPixels("the function", args[0], 3));
+absl::StatusOr<TensorSpec> InferHsv(std::string_view name,
+                                    absl::Span<const ArgSpec> args) {
+  PENSTOCK_RETURN_IF_ERROR(CheckPixels(name, args[0], 3));
   if (!IsFloat(args[0].spec.dtype)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "colours must be floats from 0 to 1; got ", args[0].spec.ToString(),
+        Text(name), " needs floats from 0 to 1; got ", args[0].spec.ToString(),
         ". Use convert_image_dtype first."));
   }
   return args[0].spec;
 }
 
-template <bool kToHsv>
-absl::StatusOr<Column> EvalHsv(absl::Span<const Arg> args, const Attrs&,
-                               const TensorSpec& result, EvalContext& context) {
-  return PixelRows(args, result.dtype, 3, 0, context,
-                   [&](int64_t, const std::byte* data, const ImageDims& dims,
-                       std::byte* out) {
-                     ChangePixels(result.dtype, data, dims, out, [&](float* x) {
-                       if constexpr (kToHsv) {
-                         const Hsv hsv = ToHsv(x[0], x[1], x[2]);
-                         x[0] = hsv.h, x[1] = hsv.s, x[2] = hsv.v;
-                       } else {
-                         ToRgb({x[0], x[1], x[2]}, x);
-                       }
-                     });
-                   });
+absl::StatusOr<Column> EvalToHsv(absl::Span<const Arg> args, const Attrs&,
+                                 const TensorSpec&, EvalContext& context) {
+  return ChangePixels(args, context, [](int64_t) {
+    return [](float* x) {
+      const Hsv hsv = ToHsv(x[0], x[1], x[2]);
+      x[0] = hsv.h, x[1] = hsv.s, x[2] = hsv.v;
+    };
+  });
 }
 
-absl::StatusOr<TensorSpec> InferGray(absl::Span<const ArgSpec> args,
-                                     const Attrs&) {
-  PENSTOCK_RETURN_IF_ERROR(CheckPixels("rgb_to_grayscale", args[0], 3));
+absl::StatusOr<Column> EvalFromHsv(absl::Span<const Arg> args, const Attrs&,
+                                   const TensorSpec&, EvalContext& context) {
+  return ChangePixels(args, context, [](int64_t) {
+    return [](float* x) { ToRgb({x[0], x[1], x[2]}, x); };
+  });
+}
+
+// `from` channels become `to`.
+absl::StatusOr<TensorSpec> InferChannels(std::string_view name, int64_t from,
+                                         int64_t to,
+                                         absl::Span<const ArgSpec> args) {
+  PENSTOCK_RETURN_IF_ERROR(CheckPixels(name, args[0], from));
   PartialShape::Dims dims = args[0].spec.shape.dims();
-  dims.back() = 1;
+  dims.back() = to;
   return TensorSpec{args[0].spec.dtype, PartialShape(std::move(dims))};
 }
 
 absl::StatusOr<Column> EvalGray(absl::Span<const Arg> args, const Attrs&,
-                                const TensorSpec& result,
-                                EvalContext& context) {
-  return PixelRows(args, result.dtype, 3, 1, context,
-                   [&](int64_t, const std::byte* data, const ImageDims& dims,
-                       std::byte* out) {
-                     VisitPixel(result.dtype, [&](auto item) {
-                       using T = decltype(item);
-                       const T* from = reinterpret_cast<const T*>(data);
-                       T* to = reinterpret_cast<T*>(out);
-                       const int64_t pixels = dims.pixels();
-                       for (int64_t i = 0; i < pixels; ++i, from += 3) {
-                         to[i] = FromUnit<T>(ToUnit(from[0]) * 0.2989F +
-                                             ToUnit(from[1]) * 0.5870F +
-                                             ToUnit(from[2]) * 0.1140F);
-                       }
-                     });
-                   });
+                                const TensorSpec&, EvalContext& context) {
+  return OwnPixelRows(
+      args, 3, 1, context,
+      []<typename T>(int64_t, const T* from, const ImageDims& dims, T* to) {
+        const int64_t pixels = dims.pixels();
+        for (int64_t i = 0; i < pixels; ++i, from += 3) {
+          to[i] = FromUnit<T>(ToUnit(from[0]) * 0.2989F +
+                              ToUnit(from[1]) * 0.5870F +
+                              ToUnit(from[2]) * 0.1140F);
+        }
+      });
 }
 
-absl::StatusOr<TensorSpec> InferToRgb(absl::Span<const ArgSpec> args,
-                                      const Attrs&) {
-  PENSTOCK_RETURN_IF_ERROR(CheckPixels("grayscale_to_rgb", args[0], 1));
-  PartialShape::Dims dims = args[0].spec.shape.dims();
-  dims.back() = 3;
-  return TensorSpec{args[0].spec.dtype, PartialShape(std::move(dims))};
-}
-
-absl::StatusOr<Column> EvalToRgb(absl::Span<const Arg> args, const Attrs&,
-                                 const TensorSpec& result,
-                                 EvalContext& context) {
-  return PixelRows(args, result.dtype, 1, 3, context,
-                   [&](int64_t, const std::byte* data, const ImageDims& dims,
-                       std::byte* out) {
-                     VisitPixel(result.dtype, [&](auto item) {
-                       using T = decltype(item);
-                       const T* from = reinterpret_cast<const T*>(data);
-                       T* to = reinterpret_cast<T*>(out);
-                       for (int64_t i = 0; i < dims.pixels(); ++i) {
-                         to[3 * i] = to[3 * i + 1] = to[3 * i + 2] = from[i];
-                       }
-                     });
-                   });
+absl::StatusOr<Column> EvalColours(absl::Span<const Arg> args, const Attrs&,
+                                   const TensorSpec&, EvalContext& context) {
+  return OwnPixelRows(
+      args, 1, 3, context,
+      []<typename T>(int64_t, const T* from, const ImageDims& dims, T* to) {
+        for (int64_t i = 0; i < dims.pixels(); ++i) {
+          to[3 * i] = to[3 * i + 1] = to[3 * i + 2] = from[i];
+        }
+      });
 }
 
 }  // namespace
 
 std::vector<Function> ImageColorFunctions() {
-  const Param image = {"image", ParamKind::kTensor, "",
-                       "height x width x channels, or several of them along a "
-                       "first dimension. Integers stand for 0 to 1."};
+  const Param& image = kUnitImageParam;
+  const Param colours = {"image", ParamKind::kTensor, "",
+                         "height x width x 3 of floats from 0 to 1, or several "
+                         "of them along a first dimension."};
   auto factor = [](std::string_view name, std::string_view doc) -> Param {
     return {name, ParamKind::kTensor, "", doc};
   };
   return {
       {.name = "image.adjust_brightness",
        .params = {image, factor("delta", "What is added, from -1 to 1.")},
-       .doc = "An image with a number added, in its own dtype.",
+       .doc = "An image with a number added to each value, in its own dtype.",
        .example = ">>> image = np.full((1, 1, 1), 100, np.uint8)\n"
                   ">>> int(ps.image.adjust_brightness(image, 0.1)[0, 0, 0])\n"
                   "125",
-       .infer = InferAdjust<0>,
+       .infer =
+           [](absl::Span<const ArgSpec> args, const Attrs&) {
+             return InferAdjust("adjust_brightness", std::nullopt, args);
+           },
        .eval = EvalBrightness},
       {.name = "image.adjust_contrast",
        .params = {image, factor("contrast_factor", "1 changes nothing.")},
@@ -299,7 +269,10 @@ std::vector<Function> ImageColorFunctions() {
        .example = ">>> image = np.array([[[0.25], [0.75]]])\n"
                   ">>> ps.image.adjust_contrast(image, 2.0)[:, :, 0]\n"
                   "array([[0., 1.]])",
-       .infer = InferAdjust<0>,
+       .infer =
+           [](absl::Span<const ArgSpec> args, const Attrs&) {
+             return InferAdjust("adjust_contrast", std::nullopt, args);
+           },
        .eval = EvalContrast},
       {.name = "image.adjust_saturation",
        .params = {image, factor("saturation_factor", "1 changes nothing.")},
@@ -307,7 +280,10 @@ std::vector<Function> ImageColorFunctions() {
        .example = ">>> image = np.array([[[1.0, 0.5, 0.0]]])\n"
                   ">>> ps.image.adjust_saturation(image, 0.0)\n"
                   "array([[[1., 1., 1.]]])",
-       .infer = InferAdjust<3>,
+       .infer =
+           [](absl::Span<const ArgSpec> args, const Attrs&) {
+             return InferAdjust("adjust_saturation", 3, args);
+           },
        .eval = EvalSaturation},
       {.name = "image.adjust_hue",
        .params = {image,
@@ -316,38 +292,49 @@ std::vector<Function> ImageColorFunctions() {
        .example = ">>> image = np.array([[[1.0, 0.0, 0.0]]])\n"
                   ">>> ps.image.adjust_hue(image, 0.5)\n"
                   "array([[[0., 1., 1.]]])",
-       .infer = InferAdjust<3>,
+       .infer = [](absl::Span<const ArgSpec> args,
+                   const Attrs&) { return InferAdjust("adjust_hue", 3, args); },
        .eval = EvalHue},
       {.name = "image.rgb_to_hsv",
-       .params = {image},
-       .doc = "Hue, saturation and value of floats from 0 to 1.",
+       .params = {colours},
+       .doc = "Hue, saturation and value, from 0 to 1, of RGB colours.",
        .example =
            ">>> ps.image.rgb_to_hsv(np.array([[[0.0, 0.5, 0.0]]]))[0, 0, "
            "1:]\narray([1. , 0.5])",
-       .infer = InferHsv,
-       .eval = EvalHsv<true>},
+       .infer = [](absl::Span<const ArgSpec> args,
+                   const Attrs&) { return InferHsv("rgb_to_hsv", args); },
+       .eval = EvalToHsv},
       {.name = "image.hsv_to_rgb",
-       .params = {image},
-       .doc = "Colours of hue, saturation and value from 0 to 1.",
+       .params = {colours},
+       .doc = "RGB colours of hue, saturation and value.",
        .example = ">>> ps.image.hsv_to_rgb(np.array([[[0.0, 1.0, 0.5]]]))\n"
                   "array([[[0.5, 0. , 0. ]]])",
-       .infer = InferHsv,
-       .eval = EvalHsv<false>},
+       .infer = [](absl::Span<const ArgSpec> args,
+                   const Attrs&) { return InferHsv("hsv_to_rgb", args); },
+       .eval = EvalFromHsv},
       {.name = "image.rgb_to_grayscale",
        .params = {image},
-       .doc = "An RGB image as one channel.",
+       .doc = "An RGB image as one channel of brightness, in its own dtype.",
        .example =
            ">>> ps.image.rgb_to_grayscale(np.ones((2, 3, 3), np.uint8)).shape\n"
            "(2, 3, 1)",
-       .infer = InferGray,
+       .infer =
+           [](absl::Span<const ArgSpec> args, const Attrs&) {
+             return InferChannels("rgb_to_grayscale", 3, 1, args);
+           },
        .eval = EvalGray},
       {.name = "image.grayscale_to_rgb",
-       .params = {image},
+       .params = {{"image", ParamKind::kTensor, "",
+                   "height x width x 1, or several of them along a first "
+                   "dimension."}},
        .doc = "One channel as three equal ones.",
        .example = ">>> ps.image.grayscale_to_rgb(np.array([[[7]]]))\n"
                   "array([[[7, 7, 7]]])",
-       .infer = InferToRgb,
-       .eval = EvalToRgb},
+       .infer =
+           [](absl::Span<const ArgSpec> args, const Attrs&) {
+             return InferChannels("grayscale_to_rgb", 1, 3, args);
+           },
+       .eval = EvalColours},
   };
 }
 

@@ -269,6 +269,7 @@ void TurnPixels(const std::byte* from, int64_t begin, int64_t y_step,
   }
 }
 
+// Of one image, or of one of several.
 void TurnImage(const std::byte* from, const ImageDims& dims, size_t item_bytes,
                Turn turn, std::byte* to) {
   const int64_t h = dims.height;
@@ -304,11 +305,8 @@ void TurnImage(const std::byte* from, const ImageDims& dims, size_t item_bytes,
                     : pixel == 4  ? TurnPixels<4>
                     : pixel == 12 ? TurnPixels<12>
                                   : TurnPixels<0>;
-  const size_t frame_bytes = h * w * pixel;
-  for (int64_t i = 0; i < dims.frames; ++i) {
-    loop(from + i * frame_bytes, begin, y_step, x_step, Swaps(turn) ? w : h,
-         Swaps(turn) ? h : w, pixel, to + i * frame_bytes);
-  }
+  loop(from, begin, y_step, x_step, Swaps(turn) ? w : h, Swaps(turn) ? h : w,
+       pixel, to);
 }
 
 template <size_t kPixelBytes>
@@ -321,30 +319,27 @@ void ReversePixels(std::byte* row, int64_t width, size_t pixel_bytes) {
   }
 }
 
-// REQUIRES: kLeftRight or kUpDown.
+// Of one image, or of one of several. REQUIRES: kLeftRight or kUpDown.
 void FlipInPlace(std::byte* data, const ImageDims& dims, size_t item_bytes,
                  Turn turn) {
   const size_t pixel = item_bytes * dims.channels;
   const size_t row_bytes = dims.width * pixel;
-  for (int64_t frame = 0; frame < dims.frames;
-       ++frame, data += dims.height * row_bytes) {
-    if (turn == Turn::kUpDown) {
-      for (int64_t y = 0; y < dims.height / 2; ++y) {
-        std::byte* top = data + y * row_bytes;
-        std::swap_ranges(top, top + row_bytes,
-                         data + (dims.height - 1 - y) * row_bytes);
-      }
-      continue;
+  if (turn == Turn::kUpDown) {
+    for (int64_t y = 0; y < dims.height / 2; ++y) {
+      std::byte* top = data + y * row_bytes;
+      std::swap_ranges(top, top + row_bytes,
+                       data + (dims.height - 1 - y) * row_bytes);
     }
-    for (int64_t y = 0; y < dims.height; ++y) {
-      std::byte* row = data + y * row_bytes;
-      if (pixel == 12) {
-        ReversePixels<12>(row, dims.width, pixel);
-      } else if (pixel == 3) {
-        ReversePixels<3>(row, dims.width, pixel);
-      } else {
-        ReversePixels<0>(row, dims.width, pixel);
-      }
+    return;
+  }
+  for (int64_t y = 0; y < dims.height; ++y) {
+    std::byte* row = data + y * row_bytes;
+    if (pixel == 12) {
+      ReversePixels<12>(row, dims.width, pixel);
+    } else if (pixel == 3) {
+      ReversePixels<3>(row, dims.width, pixel);
+    } else {
+      ReversePixels<0>(row, dims.width, pixel);
     }
   }
 }
@@ -358,7 +353,7 @@ TensorSpec TurnSpec(TensorSpec spec, Turn turn) {
   return spec;
 }
 
-// turn_of(row) -> Turn.
+// turn_of(row, which of its images) -> Turn.
 template <typename TurnOf>
 absl::StatusOr<Column> TurnRows(const Arg& images, int64_t rows, bool swaps,
                                 EvalContext& context, TurnOf&& turn_of) {
@@ -375,8 +370,13 @@ absl::StatusOr<Column> TurnRows(const Arg& images, int64_t rows, bool swaps,
       },
       [&](int64_t row, absl::Span<const int64_t>, std::byte* out) {
         const int64_t from = RowIndex(images, row);
-        TurnImage(column.RowData(from), ImageDims(column.RowShape(from)),
-                  item_bytes, turn_of(row), out);
+        const ImageDims dims(column.RowShape(from));
+        const std::byte* data = column.RowData(from);
+        const size_t bytes = dims.frame_items() * item_bytes;
+        for (int64_t i = 0; i < dims.frames; ++i) {
+          TurnImage(data + i * bytes, dims, item_bytes, turn_of(row, i),
+                    out + i * bytes);
+        }
       });
 }
 
@@ -391,7 +391,7 @@ template <Turn kTurn>
 absl::StatusOr<Column> EvalTurn(absl::Span<const Arg> args, const Attrs&,
                                 const TensorSpec&, EvalContext& context) {
   return TurnRows(args[0], ResultRows(args, context), Swaps(kTurn), context,
-                  [](int64_t) { return kTurn; });
+                  [](int64_t, int64_t) { return kTurn; });
 }
 
 absl::StatusOr<Turn> QuarterAttr(const Attrs& attrs) {
@@ -412,7 +412,7 @@ absl::StatusOr<Column> EvalRot90(absl::Span<const Arg> args, const Attrs& attrs,
                                  const TensorSpec&, EvalContext& context) {
   PENSTOCK_ASSIGN_OR_RETURN(const Turn turn, QuarterAttr(attrs));
   return TurnRows(args[0], ResultRows(args, context), Swaps(turn), context,
-                  [&](int64_t) { return turn; });
+                  [&](int64_t, int64_t) { return turn; });
 }
 
 template <Turn kTurn>
@@ -427,16 +427,22 @@ absl::StatusOr<Column> EvalRandomFlip(absl::Span<const Arg> args,
                                       const Attrs& attrs, const TensorSpec&,
                                       EvalContext& context) {
   PENSTOCK_ASSIGN_OR_RETURN(const int64_t seed, IntAttr(attrs, "seed", 0));
-  auto turn_of = [&](int64_t row) {
-    return Draws(context, seed, row).Fraction() < 0.5 ? kTurn : Turn::kNone;
+  auto turn_of = [&](int64_t row, int64_t frame) {
+    Draws draws(context, seed, row);
+    draws.Skip(frame);
+    return draws.Fraction() < 0.5 ? kTurn : Turn::kNone;
   };
   if (MayOverwrite(args[0], context.rows)) {
     const Column& images = *args[0].column;
     const ImageDims dims(images.shape());
+    const size_t item_bytes = ItemSize(images.dtype());
     for (int64_t row = 0; row < context.rows; ++row) {
-      if (turn_of(row) == Turn::kNone) continue;
-      FlipInPlace(const_cast<std::byte*>(images.RowData(row)), dims,
-                  ItemSize(images.dtype()), kTurn);
+      auto* data = const_cast<std::byte*>(images.RowData(row));
+      for (int64_t i = 0; i < dims.frames; ++i) {
+        if (turn_of(row, i) == Turn::kNone) continue;
+        FlipInPlace(data + i * dims.frame_items() * item_bytes, dims,
+                    item_bytes, kTurn);
+      }
     }
     return images;
   }
@@ -446,10 +452,8 @@ absl::StatusOr<Column> EvalRandomFlip(absl::Span<const Arg> args,
 }  // namespace
 
 std::vector<Function> ImageGeometryFunctions() {
-  const Param image = {"image", ParamKind::kTensor, "",
-                       "height x width x channels, or several of them along a "
-                       "first dimension."};
-  const Param& seed = kSeed;
+  const Param& image = kImageParam;
+  const Param& seed = kSeedParam;
   auto box = [](int i, std::string_view doc) -> Param {
     return {kBoxNames[i], ParamKind::kInt, "", doc};
   };
@@ -489,7 +493,8 @@ std::vector<Function> ImageGeometryFunctions() {
       {.name = "image.central_crop",
        .params = {image,
                   {"central_fraction", ParamKind::kFloat, "",
-                   "The part of height and width to keep."}},
+                   "The part of height and width to keep; as many pixels "
+                   "go on either side."}},
        .doc = "The middle of an image.",
        .example = ">>> ps.image.central_crop(np.zeros((8, 6, 3)), 0.5).shape\n"
                   "(4, 4, 3)",
@@ -500,7 +505,7 @@ std::vector<Function> ImageGeometryFunctions() {
                   {"size", ParamKind::kTensor, "",
                    "Height and width of the result."},
                   seed},
-       .doc = "A part of an image, each place as likely as any other.",
+       .doc = "A part of an image (of several, the same), any place as likely.",
        .example = ">>> ps.image.random_crop(np.zeros((8, 6, 3)), (4, 4)).shape"
                   "\n(4, 4, 3)",
        .is_random = true,
@@ -537,7 +542,7 @@ std::vector<Function> ImageGeometryFunctions() {
        .eval = EvalRot90},
       {.name = "image.random_flip_left_right",
        .params = {image, seed},
-       .doc = "flip_left_right of every second image, at random.",
+       .doc = "flip_left_right of each image with a probability of 1/2.",
        .example =
            ">>> ps.image.random_flip_left_right(np.zeros((2, 3, 1))).shape\n"
            "(2, 3, 1)",
@@ -546,7 +551,7 @@ std::vector<Function> ImageGeometryFunctions() {
        .eval = EvalRandomFlip<Turn::kLeftRight>},
       {.name = "image.random_flip_up_down",
        .params = {image, seed},
-       .doc = "flip_up_down of every second image, at random.",
+       .doc = "flip_up_down of each image with a probability of 1/2.",
        .example =
            ">>> ps.image.random_flip_up_down(np.zeros((2, 3, 1))).shape\n"
            "(2, 3, 1)",

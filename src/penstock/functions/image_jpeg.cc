@@ -25,7 +25,7 @@ void Quiet(j_common_ptr) {}
 void Begin(j_decompress_ptr) {}
 boolean NoMore(j_decompress_ptr) { return FALSE; }
 boolean PretendTheEnd(j_decompress_ptr info) {
-  static const JOCTET kEnd[] = {0xff, JPEG_EOI};
+  static constexpr JOCTET kEnd[] = {0xff, JPEG_EOI};
   info->src->next_input_byte = kEnd;
   info->src->bytes_in_buffer = 2;
   return TRUE;
@@ -199,8 +199,8 @@ absl::Status JpegReader::FillMissing(int64_t read, int64_t rows,
   if (fraction < std::min(1.0F, options_.acceptable_fraction)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected ", rows, " rows of JPEG data; it ends after ", read,
-        ". The file is truncated: filter it out, or lower "
-        "acceptable_fraction."));
+        ". The file is truncated: filter it out, or keep its rows with "
+        "decode_jpeg(acceptable_fraction=...)."));
   }
   std::memset(out + read * row_bytes, 0, (rows - read) * row_bytes);
   return absl::OkStatus();

@@ -15,6 +15,17 @@ namespace penstock::functions {
 // InvalidArgument unless `arg` is the bytes of one file.
 absl::Status CheckContents(std::string_view function, const ArgSpec& arg);
 
+// A first parameter that CheckImages() lets be several images.
+inline constexpr Param kImageParam = {
+    "image", ParamKind::kTensor, "",
+    "height x width x channels, or several of them along a first dimension."};
+// The same of functions that work on floats from 0 to 1.
+inline constexpr Param kUnitImageParam = {
+    "image", ParamKind::kTensor, "",
+    "height x width x channels, or several of them along a first dimension. "
+    "Floats from 0 to 1; integers stand for them, the largest of their dtype "
+    "for 1."};
+
 // height x width x channels.
 TensorSpec ImageSpec(DType dtype, std::optional<int64_t> height,
                      std::optional<int64_t> width,
@@ -35,6 +46,7 @@ struct ImageDims {
   explicit ImageDims(absl::Span<const int64_t> shape);
   int64_t pixels() const { return frames * height * width; }
   int64_t items() const { return pixels() * channels; }
+  int64_t frame_items() const { return height * width * channels; }
 };
 
 // InvalidArgument unless `arg` may hold images: numbers of rank 3, or of rank 4

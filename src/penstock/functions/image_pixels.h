@@ -95,4 +95,21 @@ absl::StatusOr<Column> PixelRows(absl::Span<const Arg> args, DType dtype,
       });
 }
 
+// The same in the images' own dtype T: fill(row, const T* from, dims, T* to).
+template <typename Fill>
+absl::StatusOr<Column> OwnPixelRows(absl::Span<const Arg> args, int64_t needed,
+                                    int64_t channels, EvalContext& context,
+                                    Fill&& fill) {
+  const DType dtype = args[0].column->dtype();
+  return PixelRows(args, dtype, needed, channels, context,
+                   [&](int64_t row, const std::byte* data,
+                       const ImageDims& dims, std::byte* out) {
+                     VisitPixel(dtype, [&](auto item) {
+                       using T = decltype(item);
+                       fill(row, reinterpret_cast<const T*>(data), dims,
+                            reinterpret_cast<T*>(out));
+                     });
+                   });
+}
+
 }  // namespace penstock::functions

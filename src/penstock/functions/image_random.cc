@@ -394,7 +394,7 @@ std::vector<Function> ImageRandomFunctions() {
   const Param antialias = {
       "antialias", ParamKind::kBool, "False",
       "Averages over all pixels that a smaller image leaves out."};
-  const Param& seed = kSeed;
+  const Param& seed = kSeedParam;
   return {
       {.name = "image.random_resized_crop",
        .params = {{"image", ParamKind::kTensor, "",
@@ -404,8 +404,10 @@ std::vector<Function> ImageRandomFunctions() {
                   ratio,
                   antialias,
                   seed},
-       .doc = "A part of an image, of random area, shape and place, resized; "
-              "float32.",
+       .doc =
+           "A part of an image, of random area, shape and place, resized."
+           "\nThe result is float32 in the image's own range: of uint8, 0 to "
+           "255. Colours are changed before, or after a division by 255.",
        .example =
            ">>> image = np.zeros((9, 9, 3))\n"
            ">>> ps.image.random_resized_crop(image, (4, 4)).shape\n(4, 4, 3)",
@@ -424,7 +426,8 @@ std::vector<Function> ImageRandomFunctions() {
                   antialias,
                   seed},
        .doc = "random_resized_crop of a JPEG file, of which only that part is "
-              "decoded.",
+              "decoded.\nThe result is float32 from 0 to 255: divide it by 255 "
+              "before colours are changed, and for what was trained on 0 to 1.",
        .example =
            ">>> contents = ps.image.encode_jpeg(np.zeros((9, 9, 3), np.uint8))"
            "\n>>> ps.image.decode_random_resized_crop(contents, (4, 4)).shape"

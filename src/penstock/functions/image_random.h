@@ -17,9 +17,11 @@ class Draws final {
                       context.lineage[row])) {}
 
   uint64_t Word() {
-    next_ += 0x9e3779b97f4a7c15ULL;
+    next_ += kStep;
     return Mix(next_);
   }
+  // As `words` calls of Word() would.
+  void Skip(int64_t words) { next_ += static_cast<uint64_t>(words) * kStep; }
   // From [0, 1).
   double Fraction() { return static_cast<double>(Word() >> 11) * 0x1p-53; }
   double Between(double low, double high) {
@@ -33,6 +35,8 @@ class Draws final {
   }
 
  private:
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15ULL;
+
   uint64_t next_;
 };
 

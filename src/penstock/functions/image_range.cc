@@ -254,24 +254,24 @@ absl::StatusOr<Column> EvalConvert(absl::Span<const Arg> args,
 }  // namespace
 
 std::vector<Function> ImageRangeFunctions() {
-  const Param image = {"image", ParamKind::kTensor, "",
-                       "height x width x channels, or several of them along a "
-                       "first dimension. Integers stand for 0 to 1."};
   return {
       {.name = "image.per_image_standardization",
-       .params = {image},
-       .doc = "Each image with mean 0 and variance 1, as float32.",
+       .params = {kImageParam},
+       .doc = "Each image with mean 0 and variance 1 (flat ones: less), as "
+              "float32.",
        .example = ">>> image = np.array([[[1.0], [3.0]]])\n"
                   ">>> ps.image.per_image_standardization(image)[:, :, 0]\n"
                   "array([[-1.,  1.]], dtype=float32)",
        .infer = InferStandard,
        .eval = EvalStandard},
       {.name = "image.normalize",
-       .params = {image,
+       .params = {kImageParam,
                   {"mean", ParamKind::kFloats, "",
-                   "Of each channel, in the image's own units."},
+                   "Of each channel, in the image's own units: of uint8, "
+                   "from 0 to 255."},
                   {"std", ParamKind::kFloats, "",
-                   "The standard deviation of each channel."}},
+                   "The standard deviation of each channel, in the same "
+                   "units."}},
        .doc = "(image - mean) / std, channel by channel, as float32.",
        .example = ">>> image = np.array([[[10, 20, 30]]], np.uint8)\n"
                   ">>> ps.image.normalize(image, (0, 10, 20), (10, 10, 10))\n"
@@ -279,11 +279,11 @@ std::vector<Function> ImageRangeFunctions() {
        .infer = InferNormalize,
        .eval = EvalNormalize},
       {.name = "image.convert_image_dtype",
-       .params = {image,
+       .params = {kUnitImageParam,
                   {"dtype", ParamKind::kDType, "", "That of the result."},
                   {"saturate", ParamKind::kBool, "False",
-                   "Keeps integers that would be out of range at its ends; "
-                   "floats always are."}},
+                   "Integers out of the result's range become its ends "
+                   "instead of wrapping around; floats always do."}},
        .doc = "An image in another dtype, scaled so that its range stays.",
        .example = ">>> image = np.array([[[0, 255]]], np.uint8)\n"
                   ">>> ps.image.convert_image_dtype(image, ps.float32)\n"

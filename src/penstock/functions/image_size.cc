@@ -215,7 +215,8 @@ std::vector<Function> ImageSizeFunctions() {
                   {"preserve_aspect_ratio", ParamKind::kBool, "False",
                    "Keeps the proportions: the largest size within `size`."},
                   antialias},
-       .doc = "Images of another size, as float32; of method \"nearest\", in "
+       .doc = "Images of another size.\nThe result is float32 in the images' "
+              "own range: of uint8, 0 to 255. By method \"nearest\" it is of "
               "their own dtype.",
        .example = ">>> ps.image.resize(np.zeros((9, 9, 3)), (2, 4)).shape\n"
                   "(2, 4, 3)",
@@ -230,8 +231,10 @@ std::vector<Function> ImageSizeFunctions() {
                    "own."},
                   method,
                   antialias},
-       .doc = "A JPEG file's pixels at another size, as float32, decoded at "
-              "1/2, 1/4 or 1/8 where that is enough.",
+       .doc = "A JPEG file's pixels at another size, decoded at 1/2, 1/4 or "
+              "1/8 if possible.\nThe result is float32 from 0 to 255. It is "
+              "decoded at the smallest of these sizes that is not below the "
+              "one asked for, and resized the rest of the way.",
        .example =
            ">>> contents = ps.image.encode_jpeg(np.zeros((9, 9, 3), np.uint8))"
            "\n>>> ps.image.decode_resized(contents, (2, 4)).shape\n(2, 4, 3)",

@@ -67,8 +67,11 @@ absl::StatusOr<DType> JoinedDType(std::string_view name,
   return dtype;
 }
 
-constexpr std::string_view kSameShape =
-    "all input arrays must have the same shape";
+absl::Status StackError(std::string_view first, std::string_view other) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("all input arrays must have the same shape; got ",
+                   Text(first), " and ", Text(other)));
+}
 
 absl::StatusOr<TensorSpec> InferStack(absl::Span<const ArgSpec> args,
                                       const Attrs& attrs) {
@@ -77,6 +80,9 @@ absl::StatusOr<TensorSpec> InferStack(absl::Span<const ArgSpec> args,
   PENSTOCK_ASSIGN_OR_RETURN(const int64_t axis, IntAttr(attrs, "axis", 0));
   PartialShape::Dims dims;
   bool has_rank = false;
+  const auto differs = [&](const PartialShape& shape) {
+    return StackError(PartialShape(dims).ToString(), shape.ToString());
+  };
   for (const ArgSpec& arg : args) {
     const PartialShape& shape = arg.spec.shape;
     if (!shape.has_rank()) continue;
@@ -85,14 +91,10 @@ absl::StatusOr<TensorSpec> InferStack(absl::Span<const ArgSpec> args,
       has_rank = true;
       continue;
     }
-    if (shape.dims().size() != dims.size()) {
-      return absl::InvalidArgumentError(Text(kSameShape));
-    }
+    if (shape.dims().size() != dims.size()) return differs(shape);
     for (size_t i = 0; i < dims.size(); ++i) {
       const std::optional<int64_t> dim = shape.dims()[i];
-      if (dim && dims[i] && dim != dims[i]) {
-        return absl::InvalidArgumentError(Text(kSameShape));
-      }
+      if (dim && dims[i] && dim != dims[i]) return differs(shape);
       if (dim) dims[i] = dim;
     }
   }
@@ -127,8 +129,10 @@ absl::StatusOr<Column> EvalStack(absl::Span<const Arg> args, const Attrs& attrs,
         const absl::Span<const int64_t> shape =
             first.RowShape(RowIndex(cast.args()[0], row));
         for (const Arg& arg : cast.args()) {
-          if (arg.column->RowShape(RowIndex(arg, row)) != shape) {
-            return absl::InvalidArgumentError(Text(kSameShape));
+          const absl::Span<const int64_t> other =
+              arg.column->RowShape(RowIndex(arg, row));
+          if (other != shape) {
+            return StackError(ToString(shape), ToString(other));
           }
         }
         dims = std::copy_n(shape.begin(), at, dims);

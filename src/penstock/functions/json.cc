@@ -222,6 +222,26 @@ bool ReadItem(const dom::element& element, Texts& texts, std::byte* out) {
   return true;
 }
 
+// What is found where a value is missing; its few first names are enough.
+std::string Missing(const dom::element& element) {
+  constexpr size_t kNames = 8;
+  constexpr size_t kNameBytes = 64;
+  std::string found = "no such value";
+  dom::object object;
+  if (element.get_object().get(object) != simdjson::SUCCESS) return found;
+  size_t count = 0;
+  for (const dom::key_value_pair& field : object) {
+    if (count == kNames) {
+      found += ", ...";
+      break;
+    }
+    absl::StrAppend(&found, count == 0 ? "; there are " : ", ", "\"",
+                    Text(field.key.substr(0, kNameBytes)), "\"");
+    ++count;
+  }
+  return found;
+}
+
 // The values of one leaf over rows.
 class LeafWriter final {
  public:
@@ -244,7 +264,9 @@ class LeafWriter final {
           error = element.at(index).get(element);
         }
       }
-      if (error != simdjson::SUCCESS) return AddDefault("no such value");
+      if (error != simdjson::SUCCESS) {
+        return AddDefault(leaf_.fallback ? "" : Missing(element));
+      }
     }
     if (element.is_null()) return AddDefault("null");
     Shape shape(leaf_.rank(), -1);

@@ -261,7 +261,7 @@ absl::StatusOr<Column> EvalInteger(absl::Span<const Arg> args,
 
 std::vector<Function> RandomFunctions() {
   const Param shape = {"shape", ParamKind::kTensor, "()", "The dimensions."};
-  const Param& seed = kSeed;
+  const Param& seed = kSeedParam;
   const Param dtype = {"dtype", ParamKind::kDType, "float32",
                        "That of the result."};
   return {

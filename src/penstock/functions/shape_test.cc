@@ -162,13 +162,14 @@ INSTANTIATE_TEST_SUITE_P(
          "stack",
          {Rows<int64_t>({1}), Dense<int64_t>({1}, {1})},
          {},
-         "all input arrays must have the same shape"},
+         "all input arrays must have the same shape; got () and (1,)"},
         {"StackBadRow",
          "stack",
          {Lists(), Constant(Dense<int64_t>({3}, {7, 8, 9}))},
          {},
          "int64: [[1 2 3] [7 8 9]]; <all input arrays must have the same "
-         "shape>; <all input arrays must have the same shape>"},
+         "shape; got (0,) and (3,)>; <all input arrays must have the same "
+         "shape; got (2,) and (3,)>"},
         {"Concat",
          "concat",
          {Dense<int64_t>({2}, {1, 2, 3, 4}), Dense<int64_t>({1}, {5, 6})},

@@ -8,22 +8,12 @@
 #include "penstock/functions/attrs.h"
 #include "penstock/functions/groups.h"
 #include "penstock/functions/number.h"
+#include "penstock/functions/parse_number.h"
 #include "penstock/functions/promote.h"
 #include "penstock/functions/string_items.h"
 
 namespace penstock::functions {
 namespace {
-
-bool Parse(absl::string_view text, float& to) {
-  return absl::SimpleAtof(text, &to);
-}
-bool Parse(absl::string_view text, double& to) {
-  return absl::SimpleAtod(text, &to);
-}
-template <typename T>
-bool Parse(absl::string_view text, T& to) {
-  return absl::SimpleAtoi(text, &to);
-}
 
 bool CanBeParsedAs(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
@@ -52,13 +42,12 @@ absl::StatusOr<Column> EvalToNumber(absl::Span<const Arg> args, const Attrs&,
   RowReporter reporter(context);
   return VisitDType(result.dtype, [&](auto item) -> absl::StatusOr<Column> {
     using T = decltype(item);
-    if constexpr (requires(T value) { Parse(absl::string_view(), value); } &&
-                  Number<T> && !Bool<T> && !Complex<T> && sizeof(T) >= 4) {
+    if constexpr (Real<T> && sizeof(T) >= 4) {
       return MapItems<StringRef, T>(
           args[0], ResultRows(args, context), {},
           [&](int64_t row, StringRef text) {
             T value{};
-            if (!Parse(Text(text.view()), value)) {
+            if (!ParseNumber(text.view(), value)) {
               reporter.Report(row, [&] {
                 return absl::InvalidArgumentError(absl::StrCat(
                     "strings.to_number needs a number of type ",

@@ -1,4 +1,4 @@
-// SentencePiece's two models: unigram and byte-pair encoding.
+// SentencePiece's models: unigram, byte-pair encoding, words and characters.
 #include <algorithm>
 #include <cfloat>
 #include <cstdio>
@@ -34,6 +34,21 @@ size_t CharacterBytes(char lead) {
   return "\1\1\1\1\1\1\1\1\1\1\1\1\2\2\3\4"[static_cast<uint8_t>(lead) >> 4];
 }
 
+enum class Kind { kUnigram, kBpe, kWord, kChar };
+
+absl::StatusOr<Kind> KindAttr(const Attrs& attrs) {
+  if (!attrs.contains("kind")) return Kind::kUnigram;
+  PENSTOCK_ASSIGN_OR_RETURN(const std::string_view kind,
+                            TextAttr(attrs, "kind"));
+  if (kind == "unigram") return Kind::kUnigram;
+  if (kind == "bpe") return Kind::kBpe;
+  if (kind == "word") return Kind::kWord;
+  if (kind == "char") return Kind::kChar;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "kind must be \"unigram\", \"bpe\", \"word\" or \"char\"; got \"",
+      Text(kind), "\""));
+}
+
 struct Piece {
   size_t begin;
   size_t size;
@@ -51,14 +66,23 @@ class Model final : public Prepared {
   absl::Status AddPieces(const Column& types);
   void Unigram(std::string_view text, std::vector<Piece>& pieces) const;
   void Merge(std::string_view text, std::vector<Piece>& pieces) const;
+  void Words(std::string_view text, std::vector<Piece>& pieces) const;
+  void Characters(std::string_view text, std::vector<Piece>& pieces) const;
 
+  // Bytes of the user-defined piece that `text` begins with, if any.
+  size_t UserDefinedBytes(std::string_view text) const;
+  // Of the piece that is this text, or the unknown one's.
+  int32_t NumberOf(std::string_view text) const;
   int32_t TypeOf(int32_t number) const { return types_[number]; }
 
   Column pieces_;
   Column scores_column_;
   const float* scores_ = nullptr;
   std::vector<int32_t> types_;
-  std::vector<StringRef> keys_;  // of those that texts may be made of
+  // Of the pieces that texts may be made of. Words and characters are looked up
+  // by name alone, so that a word "<s>" is the piece of that name, as in the
+  // reference.
+  std::vector<StringRef> keys_;
   std::vector<int32_t> key_numbers_;
   LookupTable<StringRef> table_;
   PrefixTrie trie_;
@@ -66,7 +90,7 @@ class Model final : public Prepared {
   std::vector<SpaceNormalizer> normalizer_;  // one
   int32_t bytes_[256];
   bool falls_back_to_bytes_ = false;
-  bool is_unigram_ = true;
+  Kind kind_ = Kind::kUnigram;
   int32_t unknown_ = 0;
   float min_score_ = FLT_MAX;
   float max_score_ = FLT_MIN;  // as the reference has it: barely positive
@@ -89,9 +113,8 @@ absl::StatusOr<std::shared_ptr<const Model>> Model::Make(
     return absl::InvalidArgumentError(
         "a model needs a score and a type for each piece");
   }
+  PENSTOCK_ASSIGN_OR_RETURN(made->kind_, KindAttr(attrs));
   PENSTOCK_RETURN_IF_ERROR(made->AddPieces(*args[3].constant));
-  PENSTOCK_ASSIGN_OR_RETURN(made->is_unigram_,
-                            BoolAttr(attrs, "is_unigram", true));
   PENSTOCK_ASSIGN_OR_RETURN(made->falls_back_to_bytes_,
                             BoolAttr(attrs, "byte_fallback", false));
   if (made->falls_back_to_bytes_ &&
@@ -138,12 +161,15 @@ absl::Status Model::AddPieces(const Column& types) {
       min_score_ = std::min(min_score_, scores_[i]);
       max_score_ = std::max(max_score_, scores_[i]);
     }
-    if (type != kNormal && type != kUserDefined && type != kUnused) continue;
+    const bool is_reserved =
+        type != kNormal && type != kUserDefined && type != kUnused;
+    const bool by_name = kind_ == Kind::kWord || kind_ == Kind::kChar;
+    if (is_reserved && !by_name) continue;
     if (text.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("pieces of a model must not be empty; got one at ", i));
     }
-    words.push_back({text, i});
+    if (kind_ == Kind::kUnigram) words.push_back({text, i});
     if (type == kUserDefined) user_defined.push_back({text, i});
     keys_.push_back(pieces[i]);
     key_numbers_.push_back(i);
@@ -162,10 +188,19 @@ void Model::Encode(std::string_view text, Numbers& to) const {
   normalizer_.front().Normalize(text, normalized);
   if (normalized.empty()) return;
   std::vector<Piece> pieces;
-  if (is_unigram_) {
-    Unigram(normalized, pieces);
-  } else {
-    Merge(normalized, pieces);
+  switch (kind_) {
+    case Kind::kUnigram:
+      Unigram(normalized, pieces);
+      break;
+    case Kind::kBpe:
+      Merge(normalized, pieces);
+      break;
+    case Kind::kWord:
+      Words(normalized, pieces);
+      break;
+    case Kind::kChar:
+      Characters(normalized, pieces);
+      break;
   }
   bool is_after_unknown = false;
   for (const Piece& piece : pieces) {
@@ -253,9 +288,7 @@ void Model::Merge(std::string_view text, std::vector<Piece>& pieces) const {
   };
   std::vector<Symbol> symbols;
   for (size_t at = 0; at < text.size();) {
-    size_t size = 0;
-    user_defined_.FindPrefixes(text.substr(at),
-                               [&](int32_t, size_t length) { size = length; });
+    size_t size = UserDefinedBytes(text.substr(at));
     const bool is_frozen = size > 0;
     if (!is_frozen) {
       size = std::min(CharacterBytes(text[at]), text.size() - at);
@@ -326,6 +359,40 @@ void Model::Merge(std::string_view text, std::vector<Piece>& pieces) const {
   }
 }
 
+// Every visible space begins a word, whatever side of words spaces are on: so
+// does the reference.
+void Model::Words(std::string_view text, std::vector<Piece>& pieces) const {
+  constexpr std::string_view kSpace = "\xE2\x96\x81";
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(kSpace, begin + 1), text.size());
+    pieces.push_back(
+        {begin, end - begin, NumberOf(text.substr(begin, end - begin))});
+    begin = end;
+  }
+}
+
+void Model::Characters(std::string_view text,
+                       std::vector<Piece>& pieces) const {
+  for (size_t at = 0; at < text.size();) {
+    size_t size = UserDefinedBytes(text.substr(at));
+    if (size == 0) size = std::min(CharacterBytes(text[at]), text.size() - at);
+    pieces.push_back({at, size, NumberOf(text.substr(at, size))});
+    at += size;
+  }
+}
+
+size_t Model::UserDefinedBytes(std::string_view text) const {
+  size_t size = 0;  // prefixes come in the order of their lengths
+  user_defined_.FindPrefixes(text,
+                             [&](int32_t, size_t length) { size = length; });
+  return size;
+}
+
+int32_t Model::NumberOf(std::string_view text) const {
+  const uint32_t place = table_.Find(Ref(text));
+  return place == table_.kNone ? unknown_ : key_numbers_[place];
+}
+
 // ---- The functions.
 
 absl::Status Check(absl::Span<const ArgSpec> args, int rank) {
@@ -374,7 +441,8 @@ std::vector<Function> SentencePieceFunctions() {
       {"scores", ParamKind::kTensor, "", "One for each piece."},
       {"types", ParamKind::kTensor, "", "One for each piece."},
       {"charsmap", ParamKind::kTensor, "", "The rules for characters."},
-      {"is_unigram", ParamKind::kBool, "True", "Or byte-pair encoding."},
+      {"kind", ParamKind::kText, "\"unigram\"",
+       "Or \"bpe\", \"word\", \"char\"."},
       {"byte_fallback", ParamKind::kBool, "False", "For unknown characters."},
       {"add_dummy_prefix", ParamKind::kBool, "True", "A space in front."},
       {"remove_extra_whitespaces", ParamKind::kBool, "True", "As it says."},

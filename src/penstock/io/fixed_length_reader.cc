@@ -41,15 +41,14 @@ class FixedLengthReader final : public RecordReader {
         Take(max_records, batch);
         return ReadState::kReady;
       }
-      absl::Status error;
-      const ReadState state = window_.Fetch(wake, error);
-      if (state == ReadState::kWait) return state;
-      if (state == ReadState::kReady) continue;
-      if (!error.ok()) return window_.Fail(std::move(error), batch);
-      error = ValidateSize(format_,
-                           window_.position().byte_offset +
-                               static_cast<int64_t>(window_.num_bytes()),
-                           window_.path());
+      bool has_ended = false;
+      if (auto state = window_.FetchFor(batch, wake, has_ended)) return *state;
+      if (!has_ended) continue;
+      absl::Status error =
+          ValidateSize(format_,
+                       window_.position().byte_offset +
+                           static_cast<int64_t>(window_.num_bytes()),
+                       window_.path());
       if (!error.ok()) return window_.Fail(std::move(error), batch);
       window_.Finish();
     }

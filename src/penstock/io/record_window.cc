@@ -67,6 +67,22 @@ void RecordWindow::Finish() {
   num_behind_ = 0;
 }
 
+std::optional<ReadState> RecordWindow::FetchFor(
+    RecordBatch& batch, const std::function<void()>& wake, bool& has_ended) {
+  absl::Status error;
+  const ReadState state = Fetch(wake, error);
+  if (state == ReadState::kWait) return state;
+  if (!error.ok()) return Fail(std::move(error), batch);
+  has_ended = state == ReadState::kEnd;
+  return std::nullopt;
+}
+
+void RecordWindow::TakeRecord(size_t num_bytes, RecordBatch& batch) {
+  batch.records.push_back(front().substr(0, num_bytes));
+  batch.blocks.push_back(front_block());
+  Consume(num_bytes, 1);
+}
+
 ReadState RecordWindow::Fail(absl::Status error, RecordBatch& batch) {
   batch.error = std::move(error);
   ++position_.ordinal;

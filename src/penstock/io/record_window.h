@@ -9,9 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "penstock/base/status.h"
 #include "penstock/io/block.h"
 #include "penstock/io/byte_stream.h"
 #include "penstock/io/file_system.h"
@@ -47,6 +49,12 @@ class RecordWindow final {
   // are none to come; `error` says if that is because they cannot be had.
   ReadState Fetch(const std::function<void()>& wake, absl::Status& error);
 
+  // Fetch() in a reader's Next(): what that is to return, or nothing if it is
+  // to go on, with more bytes or, if `has_ended`, for the last time.
+  std::optional<ReadState> FetchFor(RecordBatch& batch,
+                                    const std::function<void()>& wake,
+                                    bool& has_ended);
+
   // Makes the front at least `num_bytes` long, if need be by joining it with
   // bytes from behind in memory of exactly that size.
   //
@@ -55,6 +63,9 @@ class RecordWindow final {
 
   // Consumes the first `num_bytes` of the front, which held `num_records`.
   void Consume(size_t num_bytes, int64_t num_records);
+
+  // Consumes the first `num_bytes` of the front as one record of `batch`.
+  void TakeRecord(size_t num_bytes, RecordBatch& batch);
 
   // No more records: drops everything.
   void Finish();
@@ -82,5 +93,16 @@ class RecordWindow final {
 absl::StatusOr<std::unique_ptr<ByteStream>> OpenRecordStream(
     FileSystem& files, std::string_view path,
     const RecordReaderOptions& options);
+
+// A Reader(stream, path, options, more...) of the file at `path`.
+template <typename Reader, typename... More>
+absl::StatusOr<std::unique_ptr<RecordReader>> OpenReader(
+    FileSystem& files, std::string_view path,
+    const RecordReaderOptions& options, const More&... more) {
+  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
+                            OpenRecordStream(files, path, options));
+  return std::make_unique<Reader>(std::move(stream), std::string(path), options,
+                                  more...);
+}
 
 }  // namespace penstock::io

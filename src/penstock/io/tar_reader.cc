@@ -38,12 +38,11 @@ class TarReader final : public RecordReader {
       }
       if (*is_whole) return TakeSample(batch);
       while (window_.num_bytes() < needed_) {
-        absl::Status error;
-        const ReadState state = window_.Fetch(wake, error);
-        if (state == ReadState::kWait) return state;
-        if (state == ReadState::kReady) continue;
-        if (!error.ok()) return window_.Fail(std::move(error), batch);
-        return AtEndOfFile(batch);
+        bool has_ended = false;
+        if (auto state = window_.FetchFor(batch, wake, has_ended)) {
+          return *state;
+        }
+        if (has_ended) return AtEndOfFile(batch);
       }
       window_.GrowFront(needed_);
     }
@@ -81,9 +80,7 @@ class TarReader final : public RecordReader {
 
   ReadState TakeSample(RecordBatch& batch) {
     if (has_file_) {
-      batch.records.push_back(window_.front().substr(0, sample_end_));
-      batch.blocks.push_back(window_.front_block());
-      window_.Consume(sample_end_, 1);
+      window_.TakeRecord(sample_end_, batch);
     }
     if (is_last_) window_.Finish();
     return has_file_ ? ReadState::kReady : ReadState::kEnd;
@@ -125,10 +122,7 @@ class TarReader final : public RecordReader {
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenTarReader(
     FileSystem& files, std::string_view path,
     const RecordReaderOptions& options) {
-  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
-                            OpenRecordStream(files, path, options));
-  return std::make_unique<TarReader>(std::move(stream), std::string(path),
-                                     options);
+  return OpenReader<TarReader>(files, path, options);
 }
 
 }  // namespace penstock::io

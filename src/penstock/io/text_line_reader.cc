@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "penstock/base/status.h"
 #include "penstock/io/record_window.h"
 
 namespace penstock::io {
@@ -86,11 +85,9 @@ class TextLineReader final : public RecordReader {
       if (window_.position().is_end) return ReadState::kEnd;
       if (window_.num_bytes() > max_record_bytes_) return TooLong(batch);
       const size_t num_before = window_.num_bytes();
-      absl::Status error;
-      const ReadState state = window_.Fetch(wake, error);
-      if (state == ReadState::kWait) return state;
-      if (state == ReadState::kEnd) {
-        if (!error.ok()) return window_.Fail(std::move(error), batch);
+      bool has_ended = false;
+      if (auto state = window_.FetchFor(batch, wake, has_ended)) return *state;
+      if (has_ended) {
         if (num_before == 0) {
           window_.Finish();
           return ReadState::kEnd;
@@ -178,10 +175,7 @@ class TextLineReader final : public RecordReader {
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenTextLineReader(
     FileSystem& files, std::string_view path,
     const RecordReaderOptions& options, const TextLineFormat& format) {
-  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
-                            OpenRecordStream(files, path, options));
-  return std::make_unique<TextLineReader>(std::move(stream), std::string(path),
-                                          options, format);
+  return OpenReader<TextLineReader>(files, path, options, format);
 }
 
 }  // namespace penstock::io

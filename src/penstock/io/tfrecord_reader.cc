@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "penstock/base/status.h"
 #include "penstock/io/crc32c.h"
 #include "penstock/io/record_window.h"
 
@@ -53,11 +52,9 @@ class TfRecordReader final : public RecordReader {
       if (num_left > 0 && *num_left < static_cast<int64_t>(needed)) {
         return window_.Fail(Truncated(needed, *num_left), batch);
       }
-      absl::Status error;
-      const ReadState state = window_.Fetch(wake, error);
-      if (state == ReadState::kWait) return state;
-      if (state == ReadState::kReady) continue;
-      if (!error.ok()) return window_.Fail(std::move(error), batch);
+      bool has_ended = false;
+      if (auto state = window_.FetchFor(batch, wake, has_ended)) return *state;
+      if (!has_ended) continue;
       const auto num_found = static_cast<int64_t>(window_.num_bytes());
       if (num_found > 0) {
         return window_.Fail(Truncated(needed, num_found), batch);
@@ -170,10 +167,7 @@ class TfRecordReader final : public RecordReader {
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenTfRecordReader(
     FileSystem& files, std::string_view path,
     const RecordReaderOptions& options) {
-  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
-                            OpenRecordStream(files, path, options));
-  return std::make_unique<TfRecordReader>(std::move(stream), std::string(path),
-                                          options);
+  return OpenReader<TfRecordReader>(files, path, options);
 }
 
 }  // namespace penstock::io

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "penstock/base/status.h"
 #include "penstock/io/record_window.h"
 
 namespace penstock::io {
@@ -29,16 +28,12 @@ class WholeFileReader final : public RecordReader {
                              " bytes; found a longer one: ", window_.path())),
             batch);
       }
-      absl::Status error;
-      const ReadState state = window_.Fetch(wake, error);
-      if (state == ReadState::kWait) return state;
-      if (state == ReadState::kReady) continue;
-      if (!error.ok()) return window_.Fail(std::move(error), batch);
+      bool has_ended = false;
+      if (auto state = window_.FetchFor(batch, wake, has_ended)) return *state;
+      if (!has_ended) continue;
       const size_t size = window_.num_bytes();
       if (size > 0) window_.GrowFront(size);
-      batch.records.push_back(window_.front());
-      batch.blocks.push_back(window_.front_block());
-      window_.Consume(size, 1);
+      window_.TakeRecord(size, batch);
       window_.Finish();
       return ReadState::kReady;
     }
@@ -56,10 +51,7 @@ class WholeFileReader final : public RecordReader {
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenWholeFileReader(
     FileSystem& files, std::string_view path,
     const RecordReaderOptions& options) {
-  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
-                            OpenRecordStream(files, path, options));
-  return std::make_unique<WholeFileReader>(std::move(stream), std::string(path),
-                                           options);
+  return OpenReader<WholeFileReader>(files, path, options);
 }
 
 }  // namespace penstock::io

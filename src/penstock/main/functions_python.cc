@@ -108,7 +108,12 @@ std::string Wrapped(const std::string& text, size_t indent) {
 }
 
 std::string Docstring(const Function& function) {
-  std::string out = absl::StrCat("    \"\"\"", Text(function.doc), "\n");
+  const std::pair<std::string, std::string> doc =
+      absl::StrSplit(Text(function.doc), absl::MaxSplits('\n', 1));
+  std::string out = absl::StrCat("    \"\"\"", doc.first, "\n");
+  if (!doc.second.empty()) {
+    absl::StrAppend(&out, "\n    ", Wrapped(doc.second, 4), "\n");
+  }
   if (!function.example.empty()) {
     absl::StrAppend(&out, "\n    Example:\n");
     const std::string example = Text(function.example);

@@ -19,6 +19,13 @@ namespace penstock::plan {
 absl::Status TypeError(absl::string_view message);
 
 absl::Status AtLeast(absl::string_view name, int64_t value, int64_t least);
+// `op`'s num_parallel_calls, if it is set.
+template <typename Op>
+absl::Status CheckParallelism(const Op& op) {
+  return op.has_parallelism()
+             ? AtLeast("num_parallel_calls", op.parallelism(), 1)
+             : absl::OkStatus();
+}
 absl::Status InRange(absl::string_view name, int64_t value, int64_t least,
                      int64_t most);
 

@@ -15,11 +15,6 @@ namespace {
 
 using Leaves = std::vector<penstock::TensorSpec>;
 
-absl::Status CheckParallelism(bool is_set, int64_t parallelism) {
-  return is_set ? AtLeast("num_parallel_calls", parallelism, 1)
-                : absl::OkStatus();
-}
-
 // Datasets inside elements cannot be stacked.
 absl::Status NoDatasets(absl::string_view what, const Place& place) {
   if (!place.inputs[0].has_dataset()) return absl::OkStatus();
@@ -156,8 +151,7 @@ std::optional<int64_t> RebatchDimension(const Rebatch& op,
 
 Result Of(const Batch& op, const Place& place) {
   PENSTOCK_RETURN_IF_ERROR(NoDatasets("batch", place));
-  PENSTOCK_RETURN_IF_ERROR(
-      CheckParallelism(op.has_parallelism(), op.parallelism()));
+  PENSTOCK_RETURN_IF_ERROR(CheckParallelism(op));
   PENSTOCK_ASSIGN_OR_RETURN(
       std::optional<int64_t> dimension,
       BatchDimension(op.size(), op.drop_remainder(), place));

@@ -15,11 +15,6 @@ using Leaves = std::vector<penstock::TensorSpec>;
 
 constexpr int64_t kMaxInterleave = int64_t{1} << 20;
 
-absl::Status CheckParallelism(bool is_set, int64_t parallelism) {
-  return is_set ? AtLeast("num_parallel_calls", parallelism, 1)
-                : absl::OkStatus();
-}
-
 // What a function of tensors returns for `arguments`.
 Result Call(const Function& function, absl::string_view what,
             const Leaves& arguments, const Place& place) {
@@ -177,8 +172,7 @@ absl::StatusOr<Folded> FoldReduce(const Reduce& op, const Place& place) {
 }  // namespace
 
 Result Of(const Map& op, const Place& place) {
-  PENSTOCK_RETURN_IF_ERROR(
-      CheckParallelism(op.has_parallelism(), op.parallelism()));
+  PENSTOCK_RETURN_IF_ERROR(CheckParallelism(op));
   const Leaves arguments = place.inputs[0].Flatten();
   if (!op.function().has_dataset()) {
     return Call(op.function(), "the function of map", arguments, place);
@@ -207,8 +201,7 @@ Result Of(const Interleave& op, const Place& place) {
       InRange("cycle_length", op.cycle_length(), 1, kMaxInterleave));
   PENSTOCK_RETURN_IF_ERROR(
       InRange("block_length", op.block_length(), 1, kMaxInterleave));
-  PENSTOCK_RETURN_IF_ERROR(
-      CheckParallelism(op.has_parallelism(), op.parallelism()));
+  PENSTOCK_RETURN_IF_ERROR(CheckParallelism(op));
   return CallForDataset(op.function(), "the function of interleave",
                         place.inputs[0].Flatten(), place);
 }

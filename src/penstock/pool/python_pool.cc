@@ -145,6 +145,11 @@ class Supervisor final {
     Nudge();
   }
 
+  PythonTimes times() {
+    MutexLock lock(&mutex_);
+    return clock_.Until(SteadyClock().NowNanos());
+  }
+
   void Submit(const CallPtr& call) {
     absl::Status refusal;
     {
@@ -217,8 +222,21 @@ class Supervisor final {
       }
       Forget();
       Assign();
+      NotePhase();
     }
     workers_.clear();
+  }
+
+  void NotePhase() {
+    using Phase = PhaseClock::Phase;
+    Phase phase = Phase::kIdle;
+    for (const Worker& worker : workers_) {
+      if (worker.running.empty()) continue;
+      phase = std::max(phase,
+                       worker.is_ready ? Phase::kComputing : Phase::kStarting);
+    }
+    MutexLock lock(&mutex_);
+    if (!clock_.IsIn(phase)) clock_.Enter(phase, SteadyClock().NowNanos());
   }
 
   // Until something must be looked at though nobody says anything.
@@ -534,6 +552,7 @@ class Supervisor final {
   uint64_t next_function_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_call_ ABSL_GUARDED_BY(mutex_) = 1;
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  PhaseClock clock_ ABSL_GUARDED_BY(mutex_);
 
   // Touched by the thread alone.
   std::list<Worker> workers_;
@@ -556,6 +575,8 @@ void PythonPool::AddFunction(const std::string& id, Descriptor memory,
 void PythonPool::DropFunction(const std::string& id) {
   supervisor_->DropFunction(id);
 }
+
+PythonTimes PythonPool::times() const { return supervisor_->times(); }
 
 std::shared_ptr<engine::PendingRows> PythonPool::Call(
     const Settings& settings, Chunk input, std::function<void()> done) {

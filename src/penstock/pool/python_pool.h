@@ -13,6 +13,7 @@
 #include "penstock/base/socket.h"
 #include "penstock/data/arena.h"
 #include "penstock/engine/row_function.h"
+#include "penstock/pool/python_times.h"
 #include "penstock/pool/worker_process.h"
 
 namespace penstock::pool {
@@ -43,6 +44,9 @@ class PythonPool final : public engine::RowFunctions {
       const Settings& settings, Chunk input,
       std::function<void()> done) override;
   int64_t parallelism() const override { return processes_; }
+
+  // Since the pool was made.
+  PythonTimes times() const;
 
  private:
   const int processes_;

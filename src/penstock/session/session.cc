@@ -447,6 +447,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
       std::move(fds[0]), options);
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
+  reading.python_before = python_.times();
   iterators_[next_iterator_++] = std::move(reading);
   return response;
 }
@@ -484,6 +485,11 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
   Stats* stats = response.mutable_get_stats();
   stats->set_wall_ns(SteadyClock().NowNanos() - reading.started_ns);
   stats->set_cpu_ns(ProcessCpuNanos() - reading.cpu_ns_before);
+  const pool::PythonTimes python = python_.times();
+  stats->set_python_start_ns(python.starting_nanos -
+                             reading.python_before.starting_nanos);
+  stats->set_python_ns(python.computing_nanos -
+                       reading.python_before.computing_nanos);
   stats->set_rows(sender->rows());
   stats->set_bytes(sender->bytes());
   uint64_t io_bytes = 0;

@@ -71,6 +71,7 @@ class Session final {
     std::shared_ptr<FrameSender> sender;
     int64_t started_ns = 0;
     int64_t cpu_ns_before = 0;
+    pool::PythonTimes python_before;
   };
 
   HostLimits limits_;

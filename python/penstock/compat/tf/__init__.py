@@ -22,7 +22,9 @@ from typing import Any
 
 from penstock.compat.tf import (
     audio,
+    autograph,
     bitwise,
+    config,
     data,
     debugging,
     dtypes,
@@ -49,7 +51,6 @@ from penstock.compat.tf._arrays import (
     convert_to_tensor,
     ensure_shape,
     expand_dims,
-    eye,
     fill,
     gather,
     identity,
@@ -63,8 +64,8 @@ from penstock.compat.tf._arrays import (
     reshape,
     reverse,
     saturate_cast,
-    sequence_mask,
     shape,
+    shape_n,
     size,
     split,
     squeeze,
@@ -85,18 +86,47 @@ from penstock.compat.tf._control import (
     device,
     executing_eagerly,
     foldl,
+    foldr,
     function,
+    get_logger,
+    get_static_value,
     group,
+    identity_n,
+    init_scope,
     map_fn,
     name_scope,
     no_op,
     numpy_function,
     py_function,
+    scan,
     stop_gradient,
+    switch_case,
+    timestamp,
+    vectorized_map,
     while_loop,
 )
 from penstock.compat.tf._control import print_ as print
-from penstock.compat.tf._filling import meshgrid, pad, repeat, roll, tile
+from penstock.compat.tf._control import tuple_ as tuple
+from penstock.compat.tf._filling import (
+    eye,
+    meshgrid,
+    pad,
+    repeat,
+    roll,
+    sequence_mask,
+    tile,
+)
+from penstock.compat.tf._numbers import FUNCTIONS as _NUMBERS
+from penstock.compat.tf._numbers import (
+    atan2,
+    clip_by_global_norm,
+    clip_by_norm,
+    realdiv,
+    scalar_mul,
+    truncatediv,
+    truncatemod,
+)
+from penstock.compat.tf._numbers import complex_ as complex
 from penstock.compat.tf._places import (
     gather_nd,
     norm,
@@ -122,6 +152,18 @@ from penstock.compat.tf._reductions import (
     round,
     sigmoid,
 )
+from penstock.compat.tf._segments import SCATTERS as _SCATTERS
+from penstock.compat.tf._segments import (
+    bitcast,
+    dynamic_partition,
+    dynamic_stitch,
+    einsum,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+    reverse_sequence,
+    unique_with_counts,
+    unravel_index,
+)
 from penstock.compat.tf._tensor import Tensor
 from penstock.compat.tf._types import (
     ALL as _DTYPES,
@@ -140,7 +182,14 @@ from penstock.compat.tf._values import (
     tensordot,
     unique,
 )
-from penstock.compat.tf.debugging import Assert
+from penstock.compat.tf.debugging import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_less,
+    assert_rank,
+)
+from penstock.compat.tf.strings import as_string
 
 newaxis = None
 
@@ -150,8 +199,12 @@ _IN_TF = (
     "greater_equal", "less", "less_equal", "logical_and", "logical_not",
     "logical_or", "maximum", "minimum", "multiply", "negative", "not_equal",
     "pow", "sign", "sin", "sqrt", "square", "subtract", "tan", "tanh",
-    "truediv",
 )  # fmt: skip
+# Those that are made of others.
+_MADE = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh",
+)  # fmt: skip
+truediv = _FUNCTIONS["truediv"]
 _DTYPE_WORDS = {"half": "float16", "double": "float64"}
 
 __all__ = [
@@ -169,15 +222,27 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
+    "atan2",
     "audio",
+    "autograph",
+    "bitcast",
     "bitwise",
     "boolean_mask",
     "broadcast_to",
     "case",
     "cast",
+    "clip_by_global_norm",
+    "clip_by_norm",
     "clip_by_value",
+    "complex",
     "concat",
     "cond",
+    "config",
     "constant",
     "control_dependencies",
     "convert_to_tensor",
@@ -186,6 +251,9 @@ __all__ = [
     "debugging",
     "device",
     "dtypes",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "einsum",
     "ensure_shape",
     "errors",
     "executing_eagerly",
@@ -193,12 +261,19 @@ __all__ = [
     "eye",
     "fill",
     "foldl",
+    "foldr",
     "function",
     "gather",
     "gather_nd",
+    "get_logger",
+    "get_static_value",
     "group",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
+    "identity_n",
     "image",
+    "init_scope",
     "io",
     "is_tensor",
     "linspace",
@@ -209,9 +284,9 @@ __all__ = [
     "meshgrid",
     "name_scope",
     "nest",
+    "newaxis",
     "no_op",
     "norm",
-    "newaxis",
     "numpy_function",
     "one_hot",
     "ones",
@@ -223,6 +298,7 @@ __all__ = [
     "random",
     "range",
     "rank",
+    "realdiv",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
@@ -234,13 +310,17 @@ __all__ = [
     "repeat",
     "reshape",
     "reverse",
+    "reverse_sequence",
     "roll",
     "round",
     "saturate_cast",
+    "scalar_mul",
+    "scan",
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
     "shape",
+    "shape_n",
     "sigmoid",
     "signal",
     "size",
@@ -252,17 +332,28 @@ __all__ = [
     "stack",
     "stop_gradient",
     "strings",
+    "switch_case",
     "tensor_scatter_nd_update",
     "tensordot",
     "tile",
+    "timestamp",
     "train",
     "transpose",
+    "truediv",
+    "truncatediv",
+    "truncatemod",
+    "tuple",
     "unique",
+    "unique_with_counts",
+    "unravel_index",
     "unstack",
+    "vectorized_map",
     "where",
     "while_loop",
     "zeros",
     "zeros_like",
+    *_MADE,
+    *_SCATTERS,
     *_IN_TF,
     *_DTYPES,
     *_DTYPE_WORDS,
@@ -272,6 +363,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _IN_TF:
         return _FUNCTIONS[name]
+    if name in _MADE:
+        return _NUMBERS[name]
+    if name in _SCATTERS:
+        return _SCATTERS[name]
     if name in _DTYPES:
         return _DTYPES[name]
     if name in _DTYPE_WORDS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -40,6 +41,13 @@ def native(name: str, *args: Any, **attrs: Any) -> Tensor:
             with np.errstate(all="ignore"):
                 return Tensor(np.asarray(found(*plain, **attrs)))
     return wrap_value(getattr(_functions, name)(*plain, **attrs))
+
+
+def refuse_unknown_ranks(args: Any) -> None:
+    """For functions of the engine that need a rank: others are Python."""
+    for each in args:
+        if isinstance(each, Tensor) and each.shape.rank is None:
+            _ = each.ndim
 
 
 # Those that do the same to arrays: a value is not sent to the engine for them.
@@ -99,8 +107,12 @@ def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return a, b
 
 
-def binary(name: str, x: Any, y: Any) -> Tensor:
+def binary(name: str, x: Any, y: Any) -> Any:
     """`x` and `y` through an operator, by TensorFlow's rules."""
+    if hasattr(x, "row_splits") or hasattr(y, "row_splits"):
+        from penstock.compat.tf import _ragged_items
+
+        return _ragged_items.elementwise(functools.partial(binary, name), x, y)
     a, b = operands(x, y)
     dtype = a.dtype
     if dtype == _dtypes.string:

@@ -16,8 +16,17 @@ from penstock._errors import (
 )
 from penstock._location import refused, user_line
 from penstock._symbol import Symbol
-from penstock.compat.tf._arithmetic import native, operands, refuse_dtype
-from penstock.compat.tf._composites import RaggedTensor, SparseTensor
+from penstock.compat.tf._arithmetic import (
+    native,
+    operands,
+    refuse_dtype,
+    refuse_unknown_ranks,
+)
+from penstock.compat.tf._composites import (
+    RaggedTensor,
+    SparseTensor,
+    over_items,
+)
 from penstock.compat.tf._tensor import Tensor, array_of, convert, first_tensor
 from penstock.compat.tf._types import TensorShape, as_dtype
 
@@ -83,6 +92,7 @@ def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     return native("cast", found, wanted)
 
 
+@over_items
 def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Tensor:
     """`cast` after `clip_by_value` to what `dtype` can hold."""
     x, wanted = convert(value), as_dtype(dtype)
@@ -107,6 +117,13 @@ def _sizes(value: Any) -> Any:
         return np.empty(0, np.int64)
     found = convert(value)._value
     return found if isinstance(found, Symbol) else found.astype(np.int64)
+
+
+def known_to_differ(one: Tensor, two: Tensor) -> bool:
+    """Whether both have values, and not the same ones."""
+    return not _has_symbols(one, two) and not np.array_equal(
+        one._value, two._value
+    )
 
 
 def _has_symbols(*values: Any) -> bool:
@@ -140,11 +157,13 @@ def fill(dims: Any, value: Any, name: Any = None) -> Tensor:
     return native("fill", sizes, item)
 
 
+@over_items
 def zeros_like(input: Any, dtype: Any = None, name: Any = None) -> Tensor:
     x = convert(input)
     return zeros(_static_or_shape(x), dtype or x.dtype)
 
 
+@over_items
 def ones_like(input: Any, dtype: Any = None, name: Any = None) -> Tensor:
     x = convert(input)
     return ones(_static_or_shape(x), dtype or x.dtype)
@@ -199,10 +218,11 @@ def linspace(start: Any, stop: Any, num: int, name: Any = None) -> Tensor:
     return a + (b - a) * steps / last
 
 
+@over_items
 def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None,
     axis: int | None = None, dtype: Any = None, name: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Vectors with one item that differs.
 
     Example:
@@ -225,32 +245,6 @@ def one_hot(
     return where(hit, cast(on, wanted), cast(off, wanted))
 
 
-def eye(num_rows: int, num_columns: int | None = None,
-        dtype: Any = "float32") -> Tensor:  # fmt: skip
-    wanted = as_dtype(dtype)
-    if wanted == _dtypes.string:
-        refuse_dtype("eye", wanted)
-    return Tensor(np.eye(num_rows, num_columns, dtype=wanted.dtype))
-
-
-def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: Any = None
-) -> Tensor:
-    """Whether each place is within a sequence's length.
-
-    Example:
-        >>> tf.sequence_mask([1, 3], 3).numpy().tolist()
-        [[True, False, False], [True, True, True]]
-    """
-    from penstock.compat.tf._reductions import reduce_max
-
-    x = convert(lengths)
-    longest = reduce_max(x) if maxlen is None else convert(maxlen)
-    made = range(longest) < expand_dims(cast(x, longest.dtype), -1)
-    found: Tensor = cast(made, dtype)
-    return found
-
-
 # ---- Shapes.
 
 
@@ -269,8 +263,12 @@ def shape(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:
     return made
 
 
+def shape_n(input: Any, out_type: Any = "int32", name: Any = None) -> Any:
+    return [shape(each, out_type) for each in input]
+
+
 def size(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:
-    x = convert(input)
+    x = input.flat_values if isinstance(input, RaggedTensor) else convert(input)
     count = x.shape.num_elements()
     if count is not None:
         return Tensor(np.array(count, as_dtype(out_type).dtype))
@@ -279,7 +277,9 @@ def size(input: Any, out_type: Any = "int32", name: Any = None) -> Tensor:
 
 
 def rank(input: Any, name: Any = None) -> Tensor:
-    return Tensor(np.array(convert(input).ndim, np.int32))
+    is_ragged = isinstance(input, RaggedTensor)
+    found = input.shape.rank if is_ragged else convert(input).ndim
+    return Tensor(np.array(found, np.int32))
 
 
 def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
@@ -298,13 +298,21 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Tensor:
     return made
 
 
-def expand_dims(input: Any, axis: Any, name: Any = None) -> Tensor:
+def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
+    if isinstance(input, RaggedTensor):
+        from penstock.compat.tf import _ragged
+
+        return _ragged.expand(input, int(axis))
     return native("expand_dims", convert(input), int(axis))
 
 
-def squeeze(input: Any, axis: Any = None, name: Any = None) -> Tensor:
+def squeeze(input: Any, axis: Any = None, name: Any = None) -> Any:
+    if isinstance(input, RaggedTensor) and axis in (0, [0]):
+        return input.values
+    x = convert(input)
+    refuse_unknown_ranks([x])
     axes = None if axis is None else np.atleast_1d(axis).tolist()
-    return native("squeeze", convert(input), axes or None)
+    return native("squeeze", x, axes or None)
 
 
 def transpose(
@@ -344,8 +352,14 @@ def _same_dtype(values: Sequence[Any]) -> list[Tensor]:
     return made
 
 
-def stack(values: Any, axis: int = 0, name: Any = "stack") -> Tensor:
+def stack(values: Any, axis: int = 0, name: Any = "stack") -> Any:
     """Tensors of one shape as one, along a new dimension."""
+    if isinstance(values, (list, tuple)) and any(
+        isinstance(v, RaggedTensor) for v in values
+    ):
+        from penstock.compat.tf import _ragged
+
+        return _ragged.stack(values, int(axis))
     if isinstance(values, Tensor):
         return values if axis == 0 else stack(unstack(values), axis)
     if first_tensor(list(values)) is None:
@@ -374,7 +388,9 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
     if not isinstance(values, (list, tuple)):
         values = [values]
     if any(isinstance(v, RaggedTensor) for v in values):
-        raise NotImplementedError("concat of ragged tensors is not offered")
+        from penstock.compat.tf import _ragged
+
+        return _ragged.concat(values, int(axis))
     made = _same_dtype(values)
     if not _has_symbols(*made):
         try:
@@ -389,13 +405,16 @@ def split(
     name: Any = "split",
 ) -> list[Tensor]:  # fmt: skip
     """Parts along a dimension: so many, or of such sizes."""
-    x = convert(value)
-    at = axis + x.ndim if axis < 0 else axis
+    is_ragged = isinstance(value, RaggedTensor)
+    x: Any = value if is_ragged else convert(value)
+    at = axis + (x.shape.rank if is_ragged else x.ndim) if axis < 0 else axis
     before: tuple[Any, ...] = (slice(None),) * at
     if np.ndim(num_or_size_splits) == 0:
         count = int(num_or_size_splits)
         whole = x.shape[at]
-        step: Any = shape(x)[at] // count if whole is None else whole // count
+        if whole is None:
+            whole = x.nrows() if is_ragged else shape(x)[at]
+        step: Any = whole // count
         sizes: list[Any] = [step] * count
     else:
         sizes = list(num_or_size_splits)
@@ -446,36 +465,46 @@ def _items(value: Any, count: int) -> list[Any]:
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, axis: Any = None,
     batch_dims: int = 0, name: Any = None,
-) -> Tensor:  # fmt: skip
-    """Parts of `params` by their places."""
-    if batch_dims:
-        raise NotImplementedError("gather with batch_dims is not offered")
-    x, at = convert(params), convert(indices)
-    along = 0 if axis is None else int(axis)
-    if not at.dtype.is_integer:
-        refuse_dtype("gather", at.dtype)
-    if not _has_symbols(x, at):
-        try:
-            return Tensor(np.asarray(np.take(x._value, at._value, along)))
-        except IndexError as error:
-            raise refused(InvalidArgumentError, str(error)) from None
-    return native("take", x, at, along)
+) -> Any:  # fmt: skip
+    """Parts of `params` by their places.
+
+    Example:
+        >>> tf.gather([5, 6, 7], [2, 0]).numpy()
+        array([7, 5], dtype=int32)
+        >>> tf.gather([[5, 6], [7, 8]], [[1], [0]], batch_dims=1).numpy()
+        array([[6],
+               [7]], dtype=int32)
+    """
+    from penstock.compat.tf import _places
+
+    return _places.gather(params, indices, axis, int(batch_dims))
+
+
+def take(x: Tensor, at: Tensor, along: int = 0) -> Tensor:
+    """Parts of `x` by places that are known to be there."""
+    if _has_symbols(x, at):
+        return native("take", x, at, along)
+    return Tensor(np.asarray(np.take(x._value, at._value, along)))
 
 
 def boolean_mask(
-    tensor: Any, mask: Any, axis: int | None = None, name: Any = None
-) -> Tensor:
-    x, which = convert(tensor), convert(mask, "bool")
-    if axis not in (None, 0):
-        raise NotImplementedError("boolean_mask is offered for axis 0")
-    if not _has_symbols(x, which):
-        return Tensor(x._value[which._value])
-    return native("boolean_mask", x, which)
+    tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask"
+) -> Any:
+    """The parts of a tensor for which a mask is true.
+
+    Example:
+        >>> tf.boolean_mask([[1, 2], [3, 4]], [False, True], axis=1).numpy()
+        array([[2],
+               [4]], dtype=int32)
+    """
+    from penstock.compat.tf import _places
+
+    return _places.boolean_mask(tensor, mask, axis)
 
 
 def where(
     condition: Any, x: Any = None, y: Any = None, name: Any = None
-) -> Tensor:
+) -> Any:
     """Items of `x` or of `y`; of a condition alone, where it is true.
 
     Example:
@@ -484,11 +513,20 @@ def where(
         >>> tf.where([False, True]).numpy()
         array([[1]])
     """
+    if x is not None or y is not None:
+        return _chosen(condition, x, y)
+    if isinstance(condition, RaggedTensor):
+        items = condition.to_sparse()
+        return boolean_mask(items.indices, items.values)
     is_true = convert(condition)
-    if x is None and y is None:
-        if not is_true.dtype.is_bool:
-            is_true = is_true != 0
-        return _places(is_true)
+    if not is_true.dtype.is_bool:
+        is_true = is_true != 0
+    return _places(is_true)
+
+
+@over_items
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
+    is_true = convert(condition)
     if not is_true.dtype.is_bool:
         refuse_dtype("where", is_true.dtype)
     a, b = operands(x, y)
@@ -509,17 +547,20 @@ def _places(is_true: Tensor) -> Tensor:
     return native("stack", columns, 1)
 
 
-def reverse(tensor: Any, axis: Any, name: Any = None) -> Tensor:
-    x = convert(tensor)
-    axes = {a % x.ndim for a in np.atleast_1d(axis).tolist()}
+def reverse(tensor: Any, axis: Any, name: Any = None) -> Any:
+    is_ragged = isinstance(tensor, RaggedTensor)
+    x: Any = tensor if is_ragged else convert(tensor)
+    rank = x.shape.rank if is_ragged else x.ndim
+    axes = {a % rank for a in np.atleast_1d(axis).tolist()}
     return x[
         tuple(
             slice(None, None, -1) if i in axes else slice(None)
-            for i in builtins.range(x.ndim)
+            for i in builtins.range(rank)
         )
     ]
 
 
+@over_items
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None
 ) -> Tensor:
@@ -545,13 +586,13 @@ def python_only(
     )
 
 
-def reduce_max(*args: Any, **kwargs: Any) -> Tensor:
+def reduce_max(*args: Any, **kwargs: Any) -> Any:
     from penstock.compat.tf import _reductions
 
     return _reductions.reduce_max(*args, **kwargs)
 
 
-def reduce_prod(*args: Any, **kwargs: Any) -> Tensor:
+def reduce_prod(*args: Any, **kwargs: Any) -> Any:
     from penstock.compat.tf import _reductions
 
     return _reductions.reduce_prod(*args, **kwargs)

@@ -11,6 +11,7 @@ import numpy as np
 from penstock import _dtypes
 from penstock._composites import Ragged, Sparse
 from penstock._symbol import Symbol
+from penstock.compat.tf._arithmetic import refuse_unknown_ranks
 from penstock.compat.tf._composites import (
     RaggedTensor,
     SparseTensor,
@@ -70,8 +71,11 @@ def lifted(function: Callable[..., Any], **renamed: str) -> Callable[..., Any]:
             return first.with_values(values)
         if not isinstance(first, (Tensor, SparseTensor)):
             first = _array(first)
+        if is_image:
+            refuse_unknown_ranks([first])
         return dressed(function(bare(first), *map(bare, rest), **given))
 
+    is_image = "image" in function.__module__
     theirs = {ours: word for word, ours in renamed.items()}
     signature = inspect.signature(function)
     parameters = [

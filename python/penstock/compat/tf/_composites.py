@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,11 @@ class SparseTensor:
     def get_shape(self) -> TensorShape:
         return self.shape
 
+    def with_values(self, new_values: Any) -> SparseTensor:
+        return SparseTensor(
+            self.indices, new_values, self.dense_shape, self._is_dense
+        )
+
     def __repr__(self) -> str:
         return (
             f"SparseTensor(indices={self.indices!r}, values={self.values!r}, "
@@ -92,22 +99,113 @@ class RaggedTensor:
     def from_row_lengths(
         values: Any, row_lengths: Any, name: Any = None, validate: bool = True
     ) -> RaggedTensor:
-        lengths = np.asarray(convert(row_lengths, hint="int64"))
-        splits = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        from penstock.compat.tf import _arrays as arrays
+        from penstock.compat.tf import _ragged
+
+        lengths = convert(row_lengths, hint="int64")
+        splits = arrays.cast(_ragged.splits_of(lengths), lengths.dtype)
         return RaggedTensor(values, splits)
 
     @staticmethod
     def from_tensor(
-        tensor: Any, name: Any = None, row_splits_dtype: Any = "int64"
+        tensor: Any, lengths: Any = None, padding: Any = None,
+        ragged_rank: int = 1, name: Any = None, row_splits_dtype: Any = "int64",
+    ) -> RaggedTensor:  # fmt: skip
+        """The rows of a tensor; without the padding at their ends, if said.
+
+        Example:
+            >>> x = [[1, 2, 0], [3, 0, 0]]
+            >>> tf.RaggedTensor.from_tensor(x, padding=0)
+            <tf.RaggedTensor [[1, 2], [3]]>
+        """
+        from penstock.compat.tf import _ragged
+
+        made: RaggedTensor = _ragged.from_tensor(
+            tensor, lengths, padding, ragged_rank
+        )
+        return made.with_row_splits_dtype(row_splits_dtype)
+
+    @staticmethod
+    def from_row_starts(
+        values: Any, row_starts: Any, name: Any = None, validate: bool = True
     ) -> RaggedTensor:
         from penstock.compat.tf import _arrays as arrays
 
-        dense = convert(tensor)
-        rows, width = (arrays.shape(dense, "int64")[i] for i in (0, 1))
-        splits = arrays.range(0, (rows + 1) * width, width)
-        rest = dense.shape[2:].as_list()
-        flat = arrays.reshape(dense, [-1, *rest])
-        return RaggedTensor(flat, arrays.cast(splits, row_splits_dtype))
+        inner = _inner_of(values)
+        starts = convert(row_starts, hint="int64")
+        end = arrays.cast(_rows_of(inner), starts.dtype)
+        return RaggedTensor(inner, arrays.concat([starts, [end]], 0))
+
+    @staticmethod
+    def from_row_limits(
+        values: Any, row_limits: Any, name: Any = None, validate: bool = True
+    ) -> RaggedTensor:
+        from penstock.compat.tf import _arrays as arrays
+
+        limits = convert(row_limits, hint="int64")
+        zero = arrays.zeros([1], limits.dtype)
+        return RaggedTensor(values, arrays.concat([zero, limits], 0))
+
+    @staticmethod
+    def from_value_rowids(
+        values: Any, value_rowids: Any, nrows: Any = None, name: Any = None,
+        validate: bool = True,
+    ) -> RaggedTensor:  # fmt: skip
+        from penstock.compat.tf import _arrays as arrays
+        from penstock.compat.tf import _reductions
+
+        rows = convert(value_rowids, hint="int64")
+        if nrows is None:
+            none = arrays.constant([-1], rows.dtype)
+            nrows = arrays.reduce_max(arrays.concat([rows, none], 0)) + 1
+        numbers = arrays.range(arrays.cast(nrows, rows.dtype) + 1)
+        is_before = rows[None, :] < numbers[:, None]
+        splits = _reductions.count_nonzero(is_before, 1, dtype=rows.dtype)
+        return RaggedTensor(values, splits)
+
+    @staticmethod
+    def from_uniform_row_length(
+        values: Any, uniform_row_length: Any, nrows: Any = None,
+        validate: bool = True, name: Any = None,
+    ) -> RaggedTensor:  # fmt: skip
+        from penstock.compat.tf import _arrays as arrays
+
+        inner = _inner_of(values)
+        length = arrays.cast(convert(uniform_row_length), "int64")
+        if nrows is None:
+            nrows = _rows_of(inner) // length
+        count = arrays.cast(nrows, "int64")
+        return RaggedTensor(inner, arrays.range(count + 1) * length)
+
+    @staticmethod
+    def from_nested_row_splits(
+        flat_values: Any, nested_row_splits: Any, name: Any = None,
+        validate: bool = True,
+    ) -> Any:  # fmt: skip
+        made = flat_values
+        for splits in reversed(list(nested_row_splits)):
+            made = RaggedTensor(made, splits)
+        return made
+
+    @staticmethod
+    def from_nested_row_lengths(
+        flat_values: Any, nested_row_lengths: Any, name: Any = None,
+        validate: bool = True,
+    ) -> Any:  # fmt: skip
+        made = flat_values
+        for lengths in reversed(list(nested_row_lengths)):
+            made = RaggedTensor.from_row_lengths(made, lengths)
+        return made
+
+    @staticmethod
+    def from_sparse(
+        st_input: Any, name: Any = None, row_splits_dtype: Any = "int64"
+    ) -> RaggedTensor:
+        """The rows of a sparse matrix whose rows have no gaps."""
+        made = RaggedTensor.from_value_rowids(
+            st_input.values, st_input.indices[:, 0], st_input.dense_shape[0]
+        )
+        return made.with_row_splits_dtype(row_splits_dtype)
 
     @property
     def flat_values(self) -> Tensor:
@@ -116,6 +214,15 @@ class RaggedTensor:
             return inner.flat_values
         assert isinstance(inner, Tensor)
         return inner
+
+    @property
+    def nested_row_splits(self) -> tuple[Tensor, ...]:
+        inner = self.values
+        rest = isinstance(inner, RaggedTensor)
+        return (self.row_splits, *(inner.nested_row_splits if rest else ()))
+
+    def nested_row_lengths(self, name: Any = None) -> tuple[Tensor, ...]:
+        return tuple(s[1:] - s[:-1] for s in self.nested_row_splits)
 
     @property
     def dtype(self) -> DType:
@@ -137,11 +244,28 @@ class RaggedTensor:
     def get_shape(self) -> TensorShape:
         return self.shape
 
-    def row_lengths(self, axis: int = 1, name: Any = None) -> Tensor:
+    def row_lengths(self, axis: int = 1, name: Any = None) -> Any:
+        """The lengths of rows; of inner ones, as a ragged tensor."""
+        if axis > 1:
+            inner = self.values
+            if isinstance(inner, RaggedTensor):
+                return self.with_values(inner.row_lengths(axis - 1))
         return self.row_splits[1:] - self.row_splits[:-1]
 
     def row_starts(self, name: Any = None) -> Tensor:
         return self.row_splits[:-1]
+
+    def row_limits(self, name: Any = None) -> Tensor:
+        return self.row_splits[1:]
+
+    def value_rowids(self, name: Any = None) -> Tensor:
+        """The number of its row, for each value."""
+        from penstock.compat.tf import _arrays as arrays
+        from penstock.compat.tf import _ragged
+
+        found = _ragged.row_numbers(self)
+        made: Tensor = arrays.cast(found, self.row_splits.dtype)
+        return made
 
     def nrows(self, out_type: Any = None, name: Any = None) -> Tensor:
         from penstock.compat.tf import _arrays as arrays
@@ -149,12 +273,21 @@ class RaggedTensor:
         dtype = out_type or self.row_splits.dtype
         return arrays.shape(self.row_splits, dtype)[0] - 1
 
-    def bounding_shape(self) -> Tensor:
+    def bounding_shape(
+        self, axis: Any = None, name: Any = None, out_type: Any = None
+    ) -> Tensor:
+        """The shape that `to_tensor` gives."""
         from penstock.compat.tf import _arrays as arrays
 
-        return arrays.stack(
-            [self.nrows(), arrays.reduce_max(self.row_lengths())]
-        )
+        dtype = out_type or self.row_splits.dtype
+        sizes = [self.nrows(dtype)]
+        zero = np.zeros(1, np.int64)
+        for lengths in self.nested_row_lengths():
+            many = arrays.concat([arrays.cast(lengths, "int64"), zero], 0)
+            sizes.append(arrays.cast(arrays.reduce_max(many), dtype))
+        inner = arrays.shape(self.flat_values, dtype)[1:]
+        made: Tensor = arrays.concat([arrays.stack(sizes), inner], 0)
+        return made if axis is None else arrays.take(made, convert(axis))
 
     def to_tensor(
         self, default_value: Any = None, name: Any = None, shape: Any = None
@@ -162,32 +295,59 @@ class RaggedTensor:
         """A dense tensor; rows are filled up with `default_value`."""
         from penstock.compat.tf import _arrays as arrays
 
+        wanted: Any = None if shape is None else TensorShape(shape).dims
         if isinstance(self.values, RaggedTensor):
-            inner = self.values.to_tensor(default_value)
-            return RaggedTensor(inner, self.row_splits).to_tensor(default_value)
+            rest = None if wanted is None else [None, *wanted[2:]]
+            inner = self.values.to_tensor(default_value, shape=rest)
+            outer = None if wanted is None else wanted[:2]
+            return RaggedTensor(inner, self.row_splits).to_tensor(
+                default_value, shape=outer
+            )
         values = self.values
-        width: Any = None
-        if shape is not None:
-            width = list(TensorShape(shape))[1]
+        count: Any = None if wanted is None else wanted[0]
+        width: Any = None if wanted is None else wanted[1]
         starts = arrays.cast(self.row_splits[:-1], "int64")
         lengths = arrays.cast(self.row_lengths(), "int64")
+        if count is not None:
+            none = np.zeros(count, np.int64)
+            starts = arrays.concat([starts, none], 0)[:count]
+            lengths = arrays.concat([lengths, none], 0)[:count]
         if width is None:
             zero = np.zeros(1, np.int64)
             width = arrays.reduce_max(arrays.concat([lengths, zero], 0))
         columns = arrays.range(arrays.cast(width, "int64"))
         is_there = columns[None, :] < lengths[:, None]
         filler = default_of(values.dtype, default_value)
-        rest = arrays.shape(values)[1:]
+        inner = arrays.shape(values)[1:]
         padded = arrays.concat(
             [
                 values,
-                arrays.fill(arrays.concat([np.array([1]), rest], 0), filler),
+                arrays.fill(arrays.concat([np.array([1]), inner], 0), filler),
             ],
             0,
         )
         places = starts[:, None] + columns[None, :]
         last = arrays.cast(arrays.shape(values)[0], "int64")
-        return arrays.gather(padded, arrays.where(is_there, places, last))
+        return arrays.take(padded, arrays.where(is_there, places, last))
+
+    def to_sparse(self, name: Any = None) -> SparseTensor:
+        """Its items, each with the number of its row and its place there."""
+        from penstock.compat.tf import _arrays as arrays
+
+        if self.ragged_rank != 1 or self.values.shape.rank != 1:
+            raise ValueError(
+                "to_sparse takes rows of items; got a ragged tensor of shape "
+                f"{self.shape}"
+            )
+        rows = arrays.cast(self.value_rowids(), "int64")
+        starts = arrays.cast(self.row_splits[:-1], "int64")
+        count = arrays.shape(self.values, "int64")[0]
+        columns = arrays.range(count) - arrays.take(starts, rows)
+        return SparseTensor(
+            arrays.stack([rows, columns], 1),
+            self.values,
+            self.bounding_shape(out_type="int64"),
+        )
 
     def to_list(self) -> list[Any]:
         splits = self.row_splits.numpy().tolist()
@@ -198,36 +358,57 @@ class RaggedTensor:
         return [items[a:b] for a, b in itertools.pairwise(splits)]
 
     def numpy(self) -> Any:
+        """An array of rows; an ordinary one if all are of one length."""
+        parts = [self[i].numpy() for i in range(len(self))]
+        if len({np.shape(part) for part in parts}) == 1 and (
+            parts[0].dtype != object or self.dtype == _dtypes.string
+        ):
+            return np.stack(parts)
         rows = np.empty(len(self), object)
-        for i in range(len(self)):
-            rows[i] = self[i].numpy()
+        rows[:] = parts
         return rows
 
-    def with_values(self, values: Any) -> RaggedTensor:
-        return RaggedTensor(values, self.row_splits)
+    def with_values(self, new_values: Any) -> RaggedTensor:
+        return RaggedTensor(new_values, self.row_splits)
 
-    with_flat_values = with_values
+    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+        inner = self.values
+        if isinstance(inner, RaggedTensor):
+            return self.with_values(inner.with_flat_values(new_values))
+        return self.with_values(new_values)
+
+    def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
+        from penstock.compat.tf import _ragged
+
+        made: RaggedTensor = _ragged.with_splits(self, dtype)
+        return made
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
-        if (outer_axis, inner_axis) != (0, 1):
-            raise NotImplementedError(
-                "merge_dims is offered for the two outermost dimensions"
-            )
-        return self.values
+        """Rows of rows as longer rows.
+
+        Example:
+            >>> x = tf.ragged.constant([[[1, 2], [3]], [[4]]])
+            >>> x.merge_dims(1, 2)
+            <tf.RaggedTensor [[1, 2, 3], [4]]>
+        """
+        from penstock.compat.tf import _ragged
+
+        return _ragged.merge_dims(self, outer_axis, inner_axis)
 
     def __len__(self) -> int:
         return len(self.row_splits) - 1
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, (tuple, slice)) or key is Ellipsis:
-            raise NotImplementedError(
-                "a ragged tensor can be indexed by a row's number here; use "
-                "to_tensor()"
-            )
-        at = convert(key)
-        if not isinstance(at._value, Symbol) and int(at._value) < 0:
-            at = convert(len(self)) + at
-        return self.values[self.row_splits[at] : self.row_splits[at + 1]]
+        """A row, rows, or parts of rows.
+
+        Example:
+            >>> x = tf.ragged.constant([[1, 2, 3], [4]])
+            >>> x[0].numpy(), x[:, :2]
+            (array([1, 2, 3], dtype=int32), <tf.RaggedTensor [[1, 2], [4]]>)
+        """
+        from penstock.compat.tf import _ragged
+
+        return _ragged.item(self, key)
 
     def __iter__(self) -> Any:
         return iter([self[i] for i in range(len(self))])
@@ -236,6 +417,83 @@ class RaggedTensor:
         if isinstance(self.row_splits._value, Symbol):
             return f"<tf.RaggedTensor: {self.dtype}>"
         return f"<tf.RaggedTensor {self.to_list()}>"
+
+
+def _binary(name: str, is_reflected: bool = False) -> Any:
+    def operator(self: RaggedTensor, other: Any) -> Any:
+        if other is None:
+            return NotImplemented
+        from penstock.compat.tf._arithmetic import binary
+
+        if is_reflected:
+            return binary(name, other, self)
+        return binary(name, self, other)
+
+    return operator
+
+
+for _word, _name in {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "true_divide",
+    "floordiv": "floor_divide",
+    "mod": "mod",
+    "pow": "power",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}.items():
+    setattr(RaggedTensor, f"__{_word}__", _binary(_name))
+    setattr(RaggedTensor, f"__r{_word}__", _binary(_name, True))
+for _word, _name in {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+}.items():
+    setattr(RaggedTensor, f"__{_word}__", _binary(_name))
+
+
+def _unary(name: str) -> Any:
+    def operator(self: RaggedTensor) -> RaggedTensor:
+        return self.with_flat_values(getattr(self.flat_values, name)())
+
+    return operator
+
+
+for _word in ("__neg__", "__abs__", "__invert__"):
+    setattr(RaggedTensor, _word, _unary(_word))
+
+
+def over_items(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of tensors, item by item, that takes ragged ones as well."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for each in (*args, *kwargs.values()):
+            if isinstance(each, RaggedTensor):
+                from penstock.compat.tf import _ragged_items
+
+                return _ragged_items.map_flat_values(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _inner_of(values: Any) -> Any:
+    return values if isinstance(values, RaggedTensor) else convert(values)
+
+
+def _rows_of(values: Any) -> Tensor:
+    """How many rows a tensor has, int64."""
+    from penstock.compat.tf import _arrays as arrays
+
+    if isinstance(values, RaggedTensor):
+        return values.nrows("int64")
+    return arrays.shape(values, "int64")[0]
 
 
 def default_of(dtype: DType, given: Any) -> Tensor:
@@ -282,7 +540,10 @@ def scatter(place: Tensor, values: Tensor, size: Tensor, filler: Any) -> Tensor:
     parts = (place._value, values._value, size._value)
     if not any(isinstance(part, Symbol) for part in parts):
         out = np.full(int(size._value), filler._value)
-        out[place._value] = values._value
+        try:
+            out[place._value] = values._value
+        except IndexError as error:
+            raise refused(InvalidArgumentError, str(error)) from None
         return Tensor(out)
     return native("scatter", place, values, size, filler)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import logging
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from penstock import _recording
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf import nest
+from penstock.compat.tf import nest, ragged
 from penstock.compat.tf._branches import FOR_ALL, choose, what_may_fail
 from penstock.compat.tf._composites import RaggedTensor, SparseTensor
 from penstock.compat.tf._tensor import Tensor, convert
@@ -93,18 +97,31 @@ def map_fn(
     fn_output_signature: Any = None,
 ) -> Any:  # fmt: skip
     """`fn` of each part of tensors along their first dimension."""
-    parts = [arrays.unstack(leaf) for leaf in nest.flatten(elems)]
+    given = nest.flatten(elems)
+    is_ragged = any(isinstance(leaf, RaggedTensor) for leaf in given)
+    parts = [
+        list(leaf) if isinstance(leaf, RaggedTensor) else arrays.unstack(leaf)
+        for leaf in given
+    ]
     results = [
         fn(nest.pack_sequence_as(elems, each))
         for each in zip(*parts, strict=True)
     ]
     if not results:
         arrays.python_only("tf.map_fn of nothing")
+    stack = _stack_rows if is_ragged else arrays.stack
     leaves = [
-        arrays.stack(list(each))
+        stack(list(each))
         for each in zip(*map(nest.flatten, results), strict=True)
     ]
     return nest.pack_sequence_as(results[0], leaves)
+
+
+def _stack_rows(rows: list[Any]) -> Any:
+    made = ragged.stack(rows)
+    if isinstance(made, RaggedTensor):
+        return made.with_row_splits_dtype("int64")
+    return made
 
 
 def while_loop(cond: Any, body: Any, loop_vars: Any, **_: Any) -> Any:
@@ -128,6 +145,90 @@ def foldl(fn: Any, elems: Any, initializer: Any = None, **_: Any) -> Any:
     for row in rows:
         result = fn(result, row)
     return result
+
+
+def foldr(fn: Any, elems: Any, initializer: Any = None, **_: Any) -> Any:
+    """As `foldl`, from the last part on."""
+    leaves = [arrays.reverse(leaf, [0]) for leaf in nest.flatten(elems)]
+    return foldl(fn, nest.pack_sequence_as(elems, leaves), initializer)
+
+
+def scan(
+    fn: Any, elems: Any, initializer: Any = None,
+    parallel_iterations: Any = 10, back_prop: bool = True,
+    swap_memory: bool = False, infer_shape: bool = True,
+    reverse: bool = False, name: Any = None,
+) -> Any:  # fmt: skip
+    """All results of `fn(result so far, part)` over the first dimension."""
+    parts = [arrays.unstack(leaf) for leaf in nest.flatten(elems)]
+    rows = [
+        nest.pack_sequence_as(elems, each) for each in zip(*parts, strict=True)
+    ]
+    if reverse:
+        rows.reverse()
+    results = []
+    state = initializer
+    if state is None:
+        state, *rows = rows
+        results.append(state)
+    for row in rows:
+        state = fn(state, row)
+        results.append(state)
+    if not results:
+        arrays.python_only("tf.scan of nothing")
+    if reverse:
+        results.reverse()
+    leaves = [
+        arrays.stack([convert(leaf) for leaf in each])
+        for each in zip(*map(nest.flatten, results), strict=True)
+    ]
+    return nest.pack_sequence_as(results[0], leaves)
+
+
+def vectorized_map(
+    fn: Any, elems: Any, fallback_to_while_loop: bool = True,
+    warn: bool = True,
+) -> Any:  # fmt: skip
+    """As `map_fn`."""
+    return map_fn(fn, elems)
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Any = None, name: Any = None
+) -> Any:
+    """What the function of a number gives; the default's for other numbers."""
+    given = branch_fns
+    if isinstance(given, dict):
+        given = sorted(given.items())
+    pairs = [
+        each if isinstance(each, tuple) else (i, each)
+        for i, each in enumerate(given)
+    ]
+    if sorted(i for i, _ in pairs) != list(range(len(pairs))):
+        raise ValueError(
+            "switch_case needs a function for each number from 0 on; got "
+            f"{[i for i, _ in pairs]}"
+        )
+    last = default or pairs[-1][1]
+    number = convert(branch_index)
+    chosen = [(number == i, then) for i, then in pairs]
+    return case(chosen, last)
+
+
+def identity_n(input: Any, name: Any = None) -> list[Any]:
+    return [arrays.identity(each) for each in input]
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The array of a tensor; None, if its value is known only later."""
+    if not isinstance(tensor, Tensor) or isinstance(tensor._value, Symbol):
+        return None
+    return tensor.numpy()
+
+
+def tuple_(tensors: Any, control_inputs: Any = None, name: Any = None) -> Any:
+    """The tensors of a list."""
+    return [arrays.identity(each) for each in tensors]
 
 
 # ---- Python inside of functions.
@@ -224,6 +325,23 @@ def device(device_name: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def name_scope(name: Any) -> Iterator[None]:
     yield
+
+
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    yield
+
+
+def get_logger() -> logging.Logger:
+    """The logger that TensorFlow's programs set the level of."""
+    return logging.getLogger("tensorflow")
+
+
+def timestamp(name: Any = None) -> Tensor:
+    """Seconds since 1970, float64; a function with it runs as Python."""
+    if _recording.current() is not None:
+        arrays.python_only("tf.timestamp")
+    return Tensor(np.array(time.time(), np.float64))
 
 
 @contextlib.contextmanager

@@ -202,10 +202,10 @@ class Dataset:
         path: Any, element_spec: Any = None, compression: Any = None,
         reader_func: Any = None, wait: bool = False,
     ) -> Dataset:  # fmt: skip
-        if reader_func is not None:
-            raise NotImplementedError("load: reader_func is not offered")
         spec = None if element_spec is None else leave_spec(element_spec)
-        return Dataset._of(Native.load(plain(path), spec))
+        _compression(compression)
+        reader = None if reader_func is None else adapt(reader_func)
+        return Dataset._of(Native.load(_path(path), spec, reader_func=reader))
 
     # ---- By a function.
 
@@ -430,10 +430,7 @@ class Dataset:
         return self._then(self._ds.prefetch(plain(buffer_size)))
 
     def cache(self, filename: Any = "", name: Any = None) -> Dataset:
-        path = plain(filename)
-        if isinstance(path, bytes):
-            path = path.decode()
-        return self._then(self._ds.cache(path))
+        return self._then(self._ds.cache(_path(filename)))
 
     def ignore_errors(
         self, log_warning: bool = False, name: Any = None
@@ -444,21 +441,22 @@ class Dataset:
         self, path: Any, compression: Any = None, shard_func: Any = None,
         checkpoint_args: Any = None,
     ) -> None:  # fmt: skip
-        if shard_func is not None or checkpoint_args is not None:
+        if checkpoint_args is not None:
             raise NotImplementedError(
-                "save: shard_func and checkpoint_args are not offered"
+                "save: checkpoint_args is not offered; a save that was "
+                "stopped begins again"
             )
-        self._ds.save(plain(path))
+        shard = None if shard_func is None else adapt(shard_func)
+        self._ds.save(_path(path), _compression(compression), shard)
 
     def snapshot(
         self, path: Any, compression: Any = "AUTO", reader_func: Any = None,
         shard_func: Any = None, name: Any = None,
     ) -> Dataset:  # fmt: skip
-        if reader_func is not None or shard_func is not None:
-            raise NotImplementedError(
-                "snapshot: reader_func and shard_func are not offered"
-            )
-        return self._then(self._ds.snapshot(plain(path)))
+        _compression(compression)
+        reader = None if reader_func is None else adapt(reader_func)
+        shard = None if shard_func is None else adapt(shard_func)
+        return self._then(self._ds.snapshot(_path(path), reader, shard))
 
     def with_options(self, options: Options, name: Any = None) -> Dataset:
         if not isinstance(options, Options):
@@ -539,6 +537,19 @@ def _leaving(generator: Callable[..., Any]) -> Callable[..., Any]:
 
 def _native(dataset: Any) -> Any:
     return dataset._ds if isinstance(dataset, Dataset) else dataset
+
+
+def _path(given: Any) -> Any:
+    path = plain(given)
+    return path.decode() if isinstance(path, bytes) else path
+
+
+def _compression(given: Any) -> str | None:
+    """What Penstock calls the compression of saved elements."""
+    names = {None: None, "": None, "NONE": None, "AUTO": None, "SNAPPY": None}
+    word = plain(given)
+    found = word.decode() if isinstance(word, bytes) else word
+    return names.get(found, found)
 
 
 def _seed(seed: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`tf.*`: tensors made larger: tiles, repetitions, padding."""
+"""`tf.*`: tensors made larger, or of sizes: tiles, padding, masks."""
 
 from __future__ import annotations
 
@@ -9,25 +9,32 @@ import numpy as np
 
 from penstock import _dtypes
 from penstock._symbol import Symbol
-from penstock.compat.tf._arithmetic import native
+from penstock.compat.tf._arithmetic import native, refuse_dtype
 from penstock.compat.tf._arrays import (
     _has_symbols,
     _items,
     broadcast_to,
     cast,
+    concat,
+    expand_dims,
     fill,
-    gather,
-    python_only,
     range,
     reshape,
     shape,
     stack,
+    take,
     where,
 )
+from penstock.compat.tf._composites import RaggedTensor
 from penstock.compat.tf._tensor import Tensor, convert
+from penstock.compat.tf._types import as_dtype
 
 
-def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
+def tile(input: Any, multiples: Any, name: Any = None) -> Any:
+    if isinstance(input, RaggedTensor):
+        for axis, times in enumerate(np.asarray(multiples).tolist()):
+            input = concat([input] * times, axis) if times != 1 else input
+        return input
     x = convert(input)
     if not _has_symbols(x, multiples):
         return Tensor(np.tile(x._value, np.asarray(multiples)))
@@ -39,7 +46,7 @@ def tile(input: Any, multiples: Any, name: Any = None) -> Tensor:
             times = convert(times)
         width = cast(shape(x)[axis], "int64")
         places = range(width * cast(times, "int64")) % width
-        x = gather(x, places, axis=axis)
+        x = take(x, places, axis)
     return x
 
 
@@ -52,11 +59,14 @@ def repeat(
     times = convert(repeats)
     if not _has_symbols(x, times):
         return Tensor(np.repeat(x._value, times._value, axis))
-    if times.shape.rank not in (0, None):
-        python_only("repeat by several numbers")
     width = cast(shape(x)[axis], "int64")
+    if times.ndim != 0:
+        from penstock.compat.tf import _ragged
+
+        many = broadcast_to(cast(times, "int64"), stack([width]))
+        return take(x, _ragged.repeated(many), axis)
     each = cast(times, "int64")
-    return gather(x, range(width * each) // each, axis=axis)
+    return take(x, range(width * each) // each, axis)
 
 
 def pad(
@@ -86,8 +96,11 @@ def pad(
         for place, width in zip((0, 2), pair, strict=True):
             if not isinstance(width, Tensor) and width == 0:
                 continue
+            sizes = shape(x, "int64")
             dims = [
-                width if i == axis else (shape(x)[i] if size is None else size)
+                cast(width, "int64")
+                if i == axis
+                else (sizes[i] if size is None else size)
                 for i, size in enumerate(x.shape)
             ]
             parts.insert(place, fill(dims, _filler(x, constant_values)))
@@ -127,7 +140,7 @@ def _mirrored(x: Tensor, paddings: Any, gap: int) -> Tensor:
         places = where(places < 0, -places - 1 + gap, places)
         last = width - 1
         over = 2 * last + 1 - places - gap
-        x = gather(x, where(places > last, over, places), axis=axis)
+        x = take(x, where(places > last, over, places), axis)
     return x
 
 
@@ -135,7 +148,7 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Tensor:
     x = convert(input)
     width = cast(shape(x)[int(axis)], "int64")
     places = (range(width) - cast(shift, "int64")) % width
-    return gather(x, places, axis=int(axis))
+    return take(x, places, int(axis))
 
 
 def meshgrid(*args: Any, indexing: str = "xy") -> list[Tensor]:
@@ -150,3 +163,29 @@ def meshgrid(*args: Any, indexing: str = "xy") -> list[Tensor]:
         sizes[order.index(i)] = -1
         made.append(broadcast_to(reshape(vector, sizes), stack(dims)))
     return made
+
+
+def eye(num_rows: int, num_columns: int | None = None,
+        dtype: Any = "float32") -> Tensor:  # fmt: skip
+    wanted = as_dtype(dtype)
+    if wanted == _dtypes.string:
+        refuse_dtype("eye", wanted)
+    return Tensor(np.eye(num_rows, num_columns, dtype=wanted.dtype))
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: Any = None
+) -> Tensor:
+    """Whether each place is within a sequence's length.
+
+    Example:
+        >>> tf.sequence_mask([1, 3], 3).numpy().tolist()
+        [[True, False, False], [True, True, True]]
+    """
+    from penstock.compat.tf._reductions import reduce_max
+
+    x = convert(lengths)
+    longest = reduce_max(x) if maxlen is None else convert(maxlen)
+    made = range(longest) < expand_dims(cast(x, longest.dtype), -1)
+    found: Tensor = cast(made, dtype)
+    return found

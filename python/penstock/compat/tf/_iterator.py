@@ -57,6 +57,49 @@ class Iterator(IteratorABC[Any]):
         self.native.load_state_dict(state)
 
 
+class IteratorSpec:
+    """What an iterator gives: the spec of its elements.
+
+    Example:
+        >>> tf.data.IteratorSpec(tf.TensorSpec([], tf.int64))
+        IteratorSpec(TensorSpec(shape=(), dtype=tf.int64, name=None))
+    """
+
+    __slots__ = ("element_spec",)
+
+    def __init__(self, element_spec: Any) -> None:
+        self.element_spec = element_spec
+
+    def __repr__(self) -> str:
+        return f"IteratorSpec({self.element_spec!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IteratorSpec) and bool(
+            self.element_spec == other.element_spec
+        )
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class _IsNumpyIterator(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, NativeIterator)
+
+
+class NumpyIterator(metaclass=_IsNumpyIterator):
+    """What `as_numpy_iterator` gives: Penstock's iterator.
+
+    Example:
+        >>> it = tf.data.NumpyIterator(tf.data.Dataset.range(2))
+        >>> list(it), isinstance(it, tf.data.NumpyIterator)
+        ([np.int64(0), np.int64(1)], True)
+    """
+
+    def __new__(cls, dataset: Any) -> Any:
+        return dataset.as_numpy_iterator()
+
+
 class Optional:
     """An element, or the end of a dataset."""
 

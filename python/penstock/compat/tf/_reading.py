@@ -144,16 +144,9 @@ def _with_contents(named: Native) -> Native:
     """Elements (element, contents, name) as (element, contents and file's)."""
 
     def read(element: Any, contents: Any, name: Any) -> Native:
-        file = Native.__new__(Native)
-        body = {"whole": {}, **_files._common(None, None)}
-        _files._read(file, body, name, None, _never)
         rest = Native.from_tensors((element, contents))
-        return Native.zip(rest, file).map(
+        return Native.zip(rest, _files.whole_file(name)).map(
             lambda before, content: (before[0], (*before[1], content))
         )
 
     return named.interleave(read, cycle_length=_OPEN_FILES, block_length=1)
-
-
-def _never(file: Any) -> Native:
-    raise AssertionError(f"{file} is read at once")

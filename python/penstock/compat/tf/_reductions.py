@@ -16,7 +16,7 @@ from penstock.compat.tf._arithmetic import (
     refuse_dtype,
     unary,
 )
-from penstock.compat.tf._composites import RaggedTensor
+from penstock.compat.tf._composites import RaggedTensor, over_items
 from penstock.compat.tf._tensor import Tensor, convert
 
 # ---- Of one value.
@@ -75,7 +75,7 @@ def _make_unary(name: str, function: str, kinds: str) -> Callable[..., Any]:
 
 
 def _make_binary(name: str, function: str) -> Callable[..., Tensor]:
-    def call(x: Any, y: Any, name: Any = None) -> Tensor:
+    def call(x: Any, y: Any, name: Any = None) -> Any:
         return binary(function, x, y)
 
     call.__name__ = call.__qualname__ = name
@@ -89,7 +89,7 @@ def _make_logical(name: str) -> Callable[..., Tensor]:
         return native(called, convert(x, "bool"), convert(y, "bool"))
 
     call.__name__ = call.__qualname__ = name
-    return call
+    return over_items(call)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -102,44 +102,55 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+@over_items
 def round(x: Any, name: Any = None) -> Tensor:
     found = convert(x)
     return found if found.dtype.is_integer else unary("round", found)
 
 
+@over_items
 def rsqrt(x: Any, name: Any = None) -> Tensor:
     return unary("reciprocal", unary("sqrt", x, "float"))
 
 
+@over_items
 def sigmoid(x: Any, name: Any = None) -> Tensor:
     found = convert(x)
     return 1.0 / (1.0 + unary("exp", -found, "float"))
 
 
-def softmax(logits: Any, axis: int = -1, name: Any = None) -> Tensor:
+def softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
+    if isinstance(logits, RaggedTensor):
+        from penstock.compat.tf import _ragged_items
+
+        return _ragged_items.softmax(logits, axis)
     x = convert(logits)
     powers = unary("exp", x - reduce_max(x, axis, True), "float")
     return powers / reduce_sum(powers, axis, True)
 
 
-def divide_no_nan(x: Any, y: Any, name: Any = None) -> Tensor:
+@over_items
+def divide_no_nan(x: Any, y: Any, name: Any = None) -> Any:
     quotient = binary("true_divide", x, y)
     is_zero = binary("equal", y, 0)
     return arrays.where(is_zero, arrays.zeros_like(quotient), quotient)
 
 
-def multiply_no_nan(x: Any, y: Any, name: Any = None) -> Tensor:
+@over_items
+def multiply_no_nan(x: Any, y: Any, name: Any = None) -> Any:
     product = binary("multiply", x, y)
     is_zero = binary("equal", y, 0)
     return arrays.where(is_zero, arrays.zeros_like(product), product)
 
 
+@over_items
 def squared_difference(x: Any, y: Any, name: Any = None) -> Tensor:
     return unary("square", binary("subtract", x, y))
 
 
-def add_n(inputs: Any, name: Any = None) -> Tensor:
-    total = convert(inputs[0])
+def add_n(inputs: Any, name: Any = None) -> Any:
+    first = inputs[0]
+    total = first if isinstance(first, RaggedTensor) else convert(first)
     for each in inputs[1:]:
         total = total + each
     return total
@@ -148,7 +159,7 @@ def add_n(inputs: Any, name: Any = None) -> Tensor:
 def _bitwise(name: str) -> Callable[..., Tensor]:
     called = name
 
-    def call(x: Any, y: Any, name: Any = None) -> Tensor:
+    def call(x: Any, y: Any, name: Any = None) -> Any:
         return binary(called, x, y)
 
     call.__name__ = call.__qualname__ = name
@@ -195,12 +206,20 @@ def _number(name: str, given: Any) -> Tensor:
     return x
 
 
+def _of_rows(
+    function: Any, x: RaggedTensor, axis: Any, keepdims: bool, empty: Any
+) -> Any:
+    from penstock.compat.tf import _ragged_items
+
+    return _ragged_items.reduced(function, x, axis, keepdims, empty)
+
+
 def reduce_sum(
     input_tensor: Any,
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
     """The sum, of the dtype of what is added.
 
     Example:
@@ -208,7 +227,7 @@ def reduce_sum(
         tf.int32
     """
     if isinstance(input_tensor, RaggedTensor):
-        input_tensor = input_tensor.to_tensor()
+        return _of_rows(reduce_sum, input_tensor, axis, keepdims, 0)
     x = _number("reduce_sum", input_tensor)
     made: Tensor = arrays.cast(_reduce("sum", x, axis, keepdims), x.dtype)
     return made
@@ -219,7 +238,9 @@ def reduce_prod(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
+    if isinstance(input_tensor, RaggedTensor):
+        return _of_rows(reduce_prod, input_tensor, axis, keepdims, 1)
     x = _number("reduce_prod", input_tensor)
     made: Tensor = arrays.cast(_reduce("prod", x, axis, keepdims), x.dtype)
     return made
@@ -230,13 +251,17 @@ def reduce_mean(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
     """The mean; of integers, without its fraction.
 
     Example:
         >>> tf.reduce_mean([1, 2]).numpy(), tf.reduce_mean([1.0, 2.0]).numpy()
         (np.int32(1), np.float32(1.5))
     """
+    if isinstance(input_tensor, RaggedTensor):
+        from penstock.compat.tf import _ragged_items
+
+        return _ragged_items.mean(reduce_sum, input_tensor, axis, keepdims)
     x = _number("reduce_mean", input_tensor)
     if not x.dtype.is_integer:
         made: Tensor = arrays.cast(_reduce("mean", x, axis, keepdims), x.dtype)
@@ -255,7 +280,10 @@ def reduce_max(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
+    if isinstance(input_tensor, RaggedTensor):
+        empty = input_tensor.dtype.min
+        return _of_rows(reduce_max, input_tensor, axis, keepdims, empty)
     return _reduce("max", _number("reduce_max", input_tensor), axis, keepdims)
 
 
@@ -264,7 +292,10 @@ def reduce_min(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
+    if isinstance(input_tensor, RaggedTensor):
+        empty = input_tensor.dtype.max
+        return _of_rows(reduce_min, input_tensor, axis, keepdims, empty)
     return _reduce("min", _number("reduce_min", input_tensor), axis, keepdims)
 
 
@@ -273,7 +304,9 @@ def reduce_any(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
+    if isinstance(input_tensor, RaggedTensor):
+        return _of_rows(reduce_any, input_tensor, axis, keepdims, False)
     return _reduce("any", convert(input_tensor, "bool"), axis, keepdims)
 
 
@@ -282,7 +315,9 @@ def reduce_all(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
+    if isinstance(input_tensor, RaggedTensor):
+        return _of_rows(reduce_all, input_tensor, axis, keepdims, True)
     return _reduce("all", convert(input_tensor, "bool"), axis, keepdims)
 
 
@@ -291,10 +326,15 @@ def reduce_variance(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
-    x = convert(input_tensor)
+) -> Any:
+    is_ragged = isinstance(input_tensor, RaggedTensor)
+    x: Any = input_tensor if is_ragged else convert(input_tensor)
     if not x.dtype.is_floating:
         refuse_dtype("reduce_variance", x.dtype)
+    if is_ragged:
+        mean = reduce_mean(x, axis)
+        spread = x - (mean if axis is None else arrays.expand_dims(mean, axis))
+        return reduce_mean(spread * spread, axis, keepdims)
     off = x - reduce_mean(x, axis, True)
     return reduce_mean(unary("square", off), axis, keepdims)
 
@@ -313,7 +353,7 @@ def reduce_logsumexp(
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-) -> Tensor:
+) -> Any:
     x = convert(input_tensor)
     most = reduce_max(x, axis, True)
     total = reduce_sum(unary("exp", x - most, "float"), axis, keepdims)
@@ -323,7 +363,7 @@ def reduce_logsumexp(
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64",
     name: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     x = convert(input)
     is_there = x if x.dtype.is_bool else x != arrays.zeros_like(x)
     return reduce_sum(arrays.cast(is_there, dtype), axis, keepdims)

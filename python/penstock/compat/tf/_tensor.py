@@ -28,7 +28,7 @@ _WHY = "the value is known only when there is an element"
 _IN_GRAPH = "Such a function runs as Python, with values."
 
 
-def _binary(name: str, x: Any, y: Any) -> Tensor:
+def _binary(name: str, x: Any, y: Any) -> Any:
     from penstock.compat.tf._arithmetic import binary
 
     return binary(name, x, y)
@@ -47,14 +47,14 @@ def _unsupported(what: str) -> NoReturn:
 
 
 def _operator(name: str) -> Callable[[Tensor, Any], Tensor]:
-    def operator(self: Tensor, other: Any) -> Tensor:
+    def operator(self: Tensor, other: Any) -> Any:
         return _binary(name, self, other)
 
     return operator
 
 
 def _reflected(name: str) -> Callable[[Tensor, Any], Tensor]:
-    def operator(self: Tensor, other: Any) -> Tensor:
+    def operator(self: Tensor, other: Any) -> Any:
         return _binary(name, other, self)
 
     return operator
@@ -359,7 +359,7 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
         value = np.array(value.as_list(), np.int32)
     found = array_of(value, wanted)
     if wanted is None and hint is not None:
-        found = _hinted(found, as_dtype(hint))
+        found = _hinted(found, as_dtype(hint), value)
     return Tensor(found)
 
 
@@ -397,6 +397,12 @@ def array_of(value: Any, dtype: DType | None = None) -> Any:
     """
     if value is None:
         raise ValueError("expected a tensor or what can be one; got None")
+    if hasattr(value, "row_splits") or hasattr(value, "dense_shape"):
+        raise refused(
+            InvalidTypeError,
+            f"expected a dense tensor; got a {type(value).__name__}. Use "
+            "to_tensor() or tf.sparse.to_dense().",
+        )
     # Arrays of numpy, and of others: they say what they are.
     is_numpy = hasattr(value, "__array__")
     try:
@@ -455,9 +461,10 @@ def _may_become(array: Any, dtype: DType) -> bool:
     return dtype.is_complex or kind != "c"
 
 
-def _hinted(array: Any, hint: DType) -> Any:
+def _hinted(array: Any, hint: DType, value: Any) -> Any:
     if _may_become(array, hint) and array.dtype != hint.dtype:
-        return _to_dtype(array, hint, array)
+        # Of the value itself: a Python float has the digits of float64.
+        return _to_dtype(_dtypes.to_array(value), hint, array)
     return array
 
 

@@ -208,6 +208,38 @@ class TensorShape:
         if self.rank not in (None, rank):
             raise ValueError(f"shape {self} must have rank {rank}")
 
+    def assert_same_rank(self, other: Any) -> None:
+        rank = TensorShape(other).rank
+        if None not in (self.rank, rank) and self.rank != rank:
+            raise ValueError(f"shapes {self} and {other} must have one rank")
+
+    def assert_is_fully_defined(self) -> None:
+        if not self.is_fully_defined():
+            raise ValueError(f"shape {self} must be fully defined")
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """The shape, which must be of that rank."""
+        return self.merge_with([None] * rank)
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"shape {self} must have rank {rank} or more")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"shape {self} must have rank {rank} or less")
+        return self
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """What is the same in two shapes."""
+        a, b = self._dims, TensorShape(other)._dims
+        if a is None or b is None or len(a) != len(b):
+            return TensorShape(None)
+        return TensorShape(
+            [x if x == y else None for x, y in zip(a, b, strict=True)]
+        )
+
     def merge_with(self, other: Any) -> TensorShape:
         self.assert_is_compatible_with(other)
         a, b = self._dims, TensorShape(other)._dims

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from penstock import _dtypes
+from penstock._errors import InvalidArgumentError
+from penstock._location import refused
 from penstock.compat.tf._arithmetic import operands, refuse_dtype
 from penstock.compat.tf._arrays import _has_symbols, python_only
 from penstock.compat.tf._tensor import Tensor, convert
@@ -104,9 +107,29 @@ def searchsorted(
     out_type: Any = "int32",
     name: Any = None,
 ) -> Tensor:
-    """Where values would go into a sorted vector."""
+    """Where values would go into sorted vectors, along the last dimension.
+
+    Example:
+        >>> tf.searchsorted([1, 3, 5], [0, 3, 6]).numpy()
+        array([0, 1, 3], dtype=int32)
+    """
     one, two = _numbers("searchsorted", *operands(sorted_sequence, values))
-    if one.ndim != 1:
-        raise NotImplementedError("searchsorted is offered for vectors")
-    found = np.searchsorted(one, two, "right" if side == "right" else "left")
-    return Tensor(np.asarray(found).astype(as_dtype(out_type).dtype))
+    how: Any = "right" if side == "right" else "left"
+    if not one.ndim or not two.ndim:
+        raise refused(
+            InvalidArgumentError,
+            "searchsorted takes vectors, or several of them; got shapes "
+            f"{one.shape} and {two.shape}",
+        )
+    rows = one.reshape(math.prod(one.shape[:-1]), one.shape[-1])
+    wanted = two.reshape(math.prod(two.shape[:-1]), two.shape[-1])
+    if len(rows) != len(wanted):
+        raise refused(
+            InvalidArgumentError,
+            "searchsorted needs as many rows of values as sorted ones; got "
+            f"shapes {two.shape} and {one.shape}",
+        )
+    found = np.empty(wanted.shape, as_dtype(out_type).dtype)
+    for i, row in enumerate(rows):
+        found[i] = np.searchsorted(row, wanted[i], how)
+    return Tensor(found.reshape(two.shape))

@@ -14,7 +14,7 @@ from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf._tensor import Tensor, convert
 
-__all__ = ["decode_wav"]
+__all__ = ["decode_wav", "encode_wav"]
 
 
 def decode_wav(
@@ -51,3 +51,27 @@ def decode_wav(
         missing = desired_samples - len(audio)
         audio = np.pad(audio, [(0, missing), (0, 0)])
     return Tensor(np.ascontiguousarray(audio)), Tensor(np.array(rate, np.int32))
+
+
+def encode_wav(audio: Any, sample_rate: Any, name: Any = None) -> Tensor:
+    """Samples, (samples, channels) of -1 to 1, as 16-bit WAV data."""
+    given, rate = convert(audio), convert(sample_rate)
+    if isinstance(given._value, Symbol) or isinstance(rate._value, Symbol):
+        arrays.python_only("tf.audio.encode_wav")
+    samples = given._value
+    if samples.ndim != 2 or samples.dtype != np.float32:
+        raise refused(
+            InvalidArgumentError,
+            "expected samples of (samples, channels), tf.float32; got "
+            f"{given.dtype} of shape {given.shape}",
+        )
+    scaled = samples * np.float32(32768)
+    # Halves go away from zero, as roundf has it.
+    whole = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)
+    text = _bytes.BytesIO()
+    with wave.open(text, "wb") as file:
+        file.setnchannels(samples.shape[1])
+        file.setsampwidth(2)
+        file.setframerate(int(rate))
+        file.writeframes(np.clip(whole, -32768, 32767).astype("<i2").tobytes())
+    return convert(text.getvalue())

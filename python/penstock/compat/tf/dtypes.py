@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.compat.tf._arrays import cast, saturate_cast
+from penstock.compat.tf._numbers import complex_ as complex
 from penstock.compat.tf._types import ALL, DType, as_dtype
 
-__all__ = ["DType", "as_dtype", "cast", "saturate_cast", *ALL]
+double, half = ALL["float64"], ALL["float16"]
+
+__all__ = [
+    "DType",
+    "as_dtype",
+    "cast",
+    "complex",
+    "double",
+    "half",
+    "saturate_cast",
+    *ALL,
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,26 @@ import numpy as np
 from penstock import image as _image
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
-from penstock.compat.tf._arithmetic import binary, native
+from penstock.compat.tf._arithmetic import (
+    binary,
+    native,
+    refuse_unknown_ranks,
+)
+from penstock.compat.tf._boxes import stateless_sample_distorted_bounding_box
 from penstock.compat.tf._calls import bare, dressed, lifted
 from penstock.compat.tf._filling import pad
+from penstock.compat.tf._pictures import (
+    crop_and_resize,
+    extract_patches,
+    image_gradients,
+    non_max_suppression,
+    psnr,
+    rgb_to_yiq,
+    rgb_to_yuv,
+    total_variation,
+    yiq_to_rgb,
+    yuv_to_rgb,
+)
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf.io import (
     decode_and_crop_jpeg,
@@ -21,6 +38,7 @@ from penstock.compat.tf.io import (
     decode_image,
     decode_jpeg,
     decode_png,
+    decode_webp,
     encode_jpeg,
     encode_png,
     extract_jpeg_shape,
@@ -34,9 +52,11 @@ __all__ = [
     "adjust_contrast",
     "adjust_gamma",
     "adjust_hue",
+    "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
     "convert_image_dtype",
+    "crop_and_resize",
     "crop_to_bounding_box",
     "decode_and_crop_jpeg",
     "decode_bmp",
@@ -44,28 +64,36 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "decode_webp",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
+    "extract_patches",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
     "hsv_to_rgb",
+    "image_gradients",
     "is_jpeg",
+    "non_max_suppression",
     "pad_to_bounding_box",
     "per_image_standardization",
+    "psnr",
     "random_brightness",
     "random_contrast",
     "random_crop",
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",
+    "random_jpeg_quality",
     "random_saturation",
     "resize",
     "resize_with_crop_or_pad",
     "resize_with_pad",
     "rgb_to_grayscale",
     "rgb_to_hsv",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
     "rot90",
     "sample_distorted_bounding_box",
     "stateless_random_brightness",
@@ -74,8 +102,13 @@ __all__ = [
     "stateless_random_flip_left_right",
     "stateless_random_flip_up_down",
     "stateless_random_hue",
+    "stateless_random_jpeg_quality",
     "stateless_random_saturation",
+    "stateless_sample_distorted_bounding_box",
+    "total_variation",
     "transpose",
+    "yiq_to_rgb",
+    "yuv_to_rgb",
 ]
 
 adjust_brightness = lifted(_image.adjust_brightness)
@@ -125,6 +158,7 @@ def resize(
     """
     how = method.value if isinstance(method, ResizeMethod) else str(method)
     x = convert(images)
+    refuse_unknown_ranks([x])
     made: Tensor = dressed(
         _image.resize(
             x._value, _size(size), how, preserve_aspect_ratio, antialias
@@ -155,6 +189,7 @@ def crop_to_bounding_box(
 ) -> Tensor:  # fmt: skip
     """The part of an image in a box."""
     x = convert(image)
+    refuse_unknown_ranks([x])
     known = _integers(offset_height, offset_width, target_height, target_width)
     if known is not None:
         made: Tensor = dressed(_image.crop_to_bounding_box(x._value, *known))
@@ -176,6 +211,7 @@ def pad_to_bounding_box(
 ) -> Tensor:  # fmt: skip
     """An image with zeros around it."""
     x = convert(image)
+    refuse_unknown_ranks([x])
     known = _integers(offset_height, offset_width, target_height, target_width)
     if known is not None:
         made: Tensor = dressed(_image.pad_to_bounding_box(x._value, *known))
@@ -193,6 +229,7 @@ def resize_with_crop_or_pad(
 ) -> Tensor:
     """An image cut or filled up evenly at its edges."""
     x = convert(image)
+    refuse_unknown_ranks([x])
     known = _integers(target_height, target_width)
     if known is None:
         arrays.python_only("resize_with_crop_or_pad to a computed size")
@@ -243,6 +280,50 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         bright * arrays.cast(gain, "float32"), x.dtype, saturate=True
     )
     return made
+
+
+def adjust_jpeg_quality(
+    image: Any, jpeg_quality: Any, dct_method: str = "", name: Any = None
+) -> Tensor:
+    """An image as it is after it was a JPEG of that quality, from 0 to 100."""
+    x = convert(image)
+    quality = _integers(jpeg_quality)
+    if quality is None:
+        arrays.python_only("tf.image.adjust_jpeg_quality by a computed number")
+        raise AssertionError
+    pixels = convert_image_dtype(x, "uint8", saturate=True)
+    text = encode_jpeg(pixels, quality=quality[0])
+    again = decode_jpeg(text, channels=x.shape[-1] or 0, dct_method=dct_method)
+    again.set_shape(x.shape)
+    made: Tensor = convert_image_dtype(again, x.dtype, saturate=True)
+    return made
+
+
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any = None
+) -> Tensor:
+    """`adjust_jpeg_quality` by a random number; such a function is Python."""
+    _check_qualities(min_jpeg_quality, max_jpeg_quality)
+    drawn = uniform([], min_jpeg_quality, max_jpeg_quality, "int32", seed)
+    return adjust_jpeg_quality(image, drawn)
+
+
+def stateless_random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any
+) -> Tensor:
+    _check_qualities(min_jpeg_quality, max_jpeg_quality)
+    drawn = stateless_uniform(
+        [], seed, min_jpeg_quality, max_jpeg_quality, "int32"
+    )
+    return adjust_jpeg_quality(image, drawn)
+
+
+def _check_qualities(low: int, high: int) -> None:
+    if not 0 <= low < high <= 100:
+        raise ValueError(
+            "qualities must be from 0 to 100, the first one less than the "
+            f"other; got {low} and {high}"
+        )
 
 
 def random_crop(
@@ -307,12 +388,12 @@ def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Any:
     return adjust_hue(image, _factor(seed, -max_delta, max_delta))
 
 
-def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
     x = convert(image)
     return arrays.where(_factor(seed, 0.0, 1.0) < 0.5, flip_left_right(x), x)
 
 
-def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
     x = convert(image)
     return arrays.where(_factor(seed, 0.0, 1.0) < 0.5, flip_up_down(x), x)
 

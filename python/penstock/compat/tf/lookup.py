@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _functions
 from penstock import lookup as _lookup
+from penstock import strings as _strings
 from penstock._errors import InvalidTypeError
 from penstock._location import refused
 from penstock.compat.tf._calls import dressed
@@ -98,13 +100,16 @@ class _Table:
             return SparseTensor(
                 keys.indices, found, keys.dense_shape, keys._is_dense
             )
-        tensor = convert(keys)
-        if tensor.dtype != self.key_dtype:
+        tensor = self._checked(convert(keys))
+        return dressed(self._table.lookup(_as_keys(tensor)))
+
+    def _checked(self, keys: Tensor) -> Tensor:
+        if keys.dtype != self.key_dtype:
             raise refused(
                 InvalidTypeError,
-                f"keys must be {self.key_dtype}; got {tensor.dtype}",
+                f"keys must be {self.key_dtype}; got {keys.dtype}",
             )
-        return dressed(self._table.lookup(_as_keys(tensor)))
+        return keys
 
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
@@ -170,23 +175,59 @@ class StaticVocabularyTable(_Table):
         num_oov_buckets: int, lookup_key_dtype: Any = None, name: Any = None,
         experimental_is_anonymous: bool = False,
     ) -> None:  # fmt: skip
-        if initializer is None:
-            raise NotImplementedError(
-                "a vocabulary without words is not offered; use "
-                "tf.strings.to_hash_bucket_fast"
-            )
         if num_oov_buckets <= 0:
             raise ValueError("num_oov_buckets must be greater than 0")
-        self.key_dtype = initializer.key_dtype
+        self._buckets = int(num_oov_buckets)
         self.value_dtype = as_dtype("int64")
-        order = np.argsort(initializer.values, kind="stable")
-        if not np.array_equal(initializer.values[order], np.arange(len(order))):
-            raise NotImplementedError(
-                "a vocabulary's values must be 0, 1, 2, ... here"
+        self._words = 0
+        self._table = None
+        if initializer is None:
+            self.key_dtype = as_dtype("string")
+            return
+        if initializer.value_dtype != self.value_dtype:
+            raise refused(
+                InvalidTypeError,
+                "a vocabulary's values must be tf.int64; got "
+                f"{initializer.value_dtype}",
             )
-        self._table = _lookup.Vocabulary(
-            initializer.keys[order], num_oov_buckets
-        )
+        self.key_dtype = as_dtype(lookup_key_dtype or initializer.key_dtype)
+        self._words = len(initializer.keys)
+        order = np.argsort(initializer.values, kind="stable")
+        if np.array_equal(initializer.values[order], np.arange(len(order))):
+            self._table = _lookup.Vocabulary(
+                initializer.keys[order], self._buckets
+            )
+        else:
+            self._table = _Numbered(initializer, self._buckets)
+
+    def lookup(self, keys: Any, name: Any = None) -> Any:
+        if self._table is None and not isinstance(
+            keys, (RaggedTensor, SparseTensor)
+        ):
+            text = self._checked(convert(keys))._value
+            return dressed(_strings.to_hash_bucket_fast(text, self._buckets))
+        return super().lookup(keys)
 
     def size(self, name: Any = None) -> Tensor:
-        return Tensor(np.array(self._table.size(), np.int64))
+        return Tensor(np.array(self._words + self._buckets, np.int64))
+
+
+class _Numbered:
+    """Words with numbers of their own, and buckets from their count on."""
+
+    def __init__(
+        self, initializer: KeyValueTensorInitializer, buckets: int
+    ) -> None:
+        self._table = _lookup.Table(initializer.keys, initializer.values, -1)
+        self._buckets = buckets
+        self._first = len(initializer.keys)
+        self._is_text = initializer.key_dtype.name == "string"
+
+    def lookup(self, keys: Any) -> Any:
+        found = self._table.lookup(keys)
+        texts = keys if self._is_text else _strings.as_string(keys)
+        bucket = _strings.to_hash_bucket_fast(texts, self._buckets)
+        is_other = _functions.equal(found, -1)
+        return _functions.where(
+            is_other, _functions.add(bucket, self._first), found
+        )

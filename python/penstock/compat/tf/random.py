@@ -34,6 +34,7 @@ __all__ = [
     "set_seed",
     "shuffle",
     "split",
+    "stateless_categorical",
     "stateless_normal",
     "stateless_truncated_normal",
     "stateless_uniform",
@@ -156,6 +157,20 @@ def categorical(
     made: Tensor = arrays.cast(
         native("argmax", scored, axis=2), dtype or "int64"
     )
+    return made
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = "int64",
+    name: Any = None,
+) -> Tensor:  # fmt: skip
+    """As `categorical`; `seed` alone decides."""
+    x = convert(logits)
+    sizes = [arrays.shape(x)[0], num_samples, arrays.shape(x)[1]]
+    draws = stateless_uniform(sizes, seed, 1e-30, 1.0, x.dtype)
+    noise = -unary("log", -unary("log", draws, "float"), "float")
+    scored = arrays.expand_dims(x, 1) + noise
+    made: Tensor = arrays.cast(native("argmax", scored, axis=2), dtype)
     return made
 
 

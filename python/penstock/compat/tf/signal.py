@@ -1,4 +1,4 @@
-"""`tf.signal`: frames and spectra. A function with one runs as Python."""
+"""`tf.signal`: frames and spectra. Functions with spectra run as Python."""
 
 from __future__ import annotations
 
@@ -6,19 +6,45 @@ from typing import Any
 
 import numpy as np
 
-from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays as arrays
+from penstock.compat.tf._filling import pad
+from penstock.compat.tf._spectra import TRANSFORMS as _TRANSFORMS
+from penstock.compat.tf._spectra import (
+    dct,
+    fftshift,
+    idct,
+    ifftshift,
+    inverse_stft,
+    inverse_stft_window_fn,
+    kaiser_window,
+    linear_to_mel_weight_matrix,
+    mfccs_from_log_mel_spectrograms,
+    overlap_and_add,
+    vorbis_window,
+)
 from penstock.compat.tf._tensor import Tensor, convert
 from penstock.compat.tf._types import as_dtype
 
-__all__ = ["frame", "hamming_window", "hann_window", "rfft", "stft"]
+__all__ = [
+    *_TRANSFORMS,
+    "dct",
+    "fftshift",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "idct",
+    "ifftshift",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "kaiser_window",
+    "linear_to_mel_weight_matrix",
+    "mfccs_from_log_mel_spectrograms",
+    "overlap_and_add",
+    "stft",
+    "vorbis_window",
+]
 
-
-def _values(name: str, given: Any) -> Any:
-    found = convert(given)
-    if isinstance(found._value, Symbol):
-        arrays.python_only(f"tf.signal.{name}")
-    return found._value
+rfft = _TRANSFORMS["rfft"]
 
 
 def _window(
@@ -60,28 +86,36 @@ def frame(
     axis: int = -1,
     name: Any = None,
 ) -> Tensor:
-    """Overlapping parts of the last dimension, along a new one."""
-    x = _values("frame", signal)
+    """Overlapping parts of a dimension, along a new one before it.
+
+    Example:
+        >>> tf.signal.frame([1, 2, 3, 4, 5], 3, 2).numpy()
+        array([[1, 2, 3],
+               [3, 4, 5]], dtype=int32)
+    """
+    x = convert(signal)
     length, step = int(frame_length), int(frame_step)
-    if axis not in (-1, x.ndim - 1):
-        raise NotImplementedError("frame is offered for the last axis")
-    samples = x.shape[-1]
-    count = max(0, 1 + (samples - length) // step)
+    along = int(axis) % x.ndim
+    known = x.shape[along]
+    samples: Any = arrays.shape(x, "int64")[along] if known is None else known
     if pad_end:
         count = -(-samples // step)
-        missing = max(0, (count - 1) * step + length - samples)
-        widths = [(0, 0)] * (x.ndim - 1) + [(0, missing)]
-        x = np.pad(x, widths, constant_values=pad_value)
-    places = np.arange(count)[:, None] * step + np.arange(length)
-    return Tensor(x[..., places])
+        missing = (count - 1) * step + length - samples
+        if known is None:
+            missing = _at_least_0(missing)
+        widths: Any = [[0, 0]] * x.ndim
+        widths[along] = [0, missing if known is None else max(0, missing)]
+        x = pad(x, widths, constant_values=pad_value)
+    else:
+        count = 1 + (samples - length) // step
+        count = _at_least_0(count) if known is None else max(0, count)
+    starts = arrays.cast(arrays.range(count), "int64") * step
+    places = starts[:, None] + arrays.cast(arrays.range(length), "int64")
+    return arrays.take(x, places, along)
 
 
-def rfft(input_tensor: Any, fft_length: Any = None, name: Any = None) -> Tensor:
-    x = _values("rfft", input_tensor)
-    size = None if fft_length is None else int(np.asarray(fft_length).item())
-    found = np.fft.rfft(x, size)
-    small = x.dtype == np.float32
-    return Tensor(found.astype(np.complex64 if small else np.complex128))
+def _at_least_0(count: Any) -> Any:
+    return arrays.where(count > 0, count, arrays.zeros_like(count))
 
 
 def stft(
@@ -99,4 +133,13 @@ def stft(
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=frames.dtype)
     size = fft_length or 1 << (length - 1).bit_length()
-    return rfft(frames, [size])
+    made: Tensor = rfft(frames, [size])
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TRANSFORMS:
+        return _TRANSFORMS[name]
+    from penstock.compat.tf._missing import missing
+
+    raise missing("signal", name)

@@ -7,8 +7,18 @@ from typing import Any
 from penstock import strings as _strings
 from penstock.compat.tf import _arrays as arrays
 from penstock.compat.tf._calls import dressed, lifted
-from penstock.compat.tf._composites import RaggedTensor
+from penstock.compat.tf._composites import RaggedTensor, over_items
+from penstock.compat.tf._ragged_items import map_flat_values
+from penstock.compat.tf._showing import shown
 from penstock.compat.tf._tensor import Tensor, convert
+from penstock.compat.tf._texts import (
+    join_rows,
+    ngrams,
+    unicode_decode_with_offsets,
+    unicode_split_with_offsets,
+    unicode_transcode,
+    unsorted_segment_join,
+)
 from penstock.compat.tf._types import as_dtype
 
 __all__ = [
@@ -18,6 +28,7 @@ __all__ = [
     "join",
     "length",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
@@ -29,8 +40,12 @@ __all__ = [
     "to_hash_bucket_strong",
     "to_number",
     "unicode_decode",
+    "unicode_decode_with_offsets",
     "unicode_encode",
     "unicode_split",
+    "unicode_split_with_offsets",
+    "unicode_transcode",
+    "unsorted_segment_join",
     "upper",
 ]
 
@@ -63,13 +78,17 @@ def to_number(input: Any, out_type: Any = "float32", name: Any = None) -> Any:
     return lifted(_strings.to_number)(input, as_dtype(out_type))
 
 
-def join(inputs: Any, separator: str = "", name: Any = None) -> Tensor:
+def join(inputs: Any, separator: str = "", name: Any = None) -> Any:
     """Strings one behind another, item by item.
 
     Example:
         >>> tf.strings.join(["a", ["b", "c"]], "-").numpy()
         array([b'a-b', b'a-c'], dtype=object)
     """
+    if any(isinstance(part, RaggedTensor) for part in inputs):
+        return map_flat_values(
+            lambda *parts: join(parts, separator), tuple(inputs), {}
+        )
     parts = [convert(part)._value for part in inputs]
     made: Tensor = dressed(_strings.join(parts, separator))
     return made
@@ -89,11 +108,16 @@ def split(
     if isinstance(sep, Tensor):
         sep = sep.numpy()
     if isinstance(input, RaggedTensor):
-        return input.with_values(split(input.values, sep, maxsplit))
-    text = convert(input)._value
-    return dressed(_strings.split(text, sep, maxsplit))
+        found = split(input.flat_values, sep, maxsplit)
+        return input.with_flat_values(found)
+    text = convert(input)
+    if (text.shape.rank or 0) > 1:
+        rows = RaggedTensor.from_tensor(text, ragged_rank=text.ndim - 1)
+        return rows.with_flat_values(split(rows.flat_values, sep, maxsplit))
+    return dressed(_strings.split(text._value, sep, maxsplit))
 
 
+@over_items
 def unicode_split(
     input: Any, input_encoding: str = "UTF-8", errors: str = "replace",
     replacement_char: int = 65533, name: Any = None,
@@ -103,6 +127,7 @@ def unicode_split(
     return dressed(_strings.unicode_split(convert(input)._value))
 
 
+@over_items
 def unicode_decode(
     input: Any, input_encoding: str = "UTF-8", errors: str = "replace",
     replacement_char: int = 65533, replace_control_characters: bool = False,
@@ -136,9 +161,7 @@ def reduce_join(
 ) -> Any:  # fmt: skip
     """The strings along axes as one; of rows of words, a string each."""
     if isinstance(inputs, RaggedTensor):
-        if axis not in (-1, 1) or separator:
-            arrays.python_only("reduce_join of a ragged tensor like this")
-        inputs = inputs.to_tensor()
+        return join_rows(inputs, axis, separator)
     text = convert(inputs)._value
     axes = arrays.constant(axis).numpy().tolist() if axis is not None else None
     return dressed(_strings.reduce_join(text, axes, keepdims, separator))
@@ -147,18 +170,28 @@ def reduce_join(
 def format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3,
     name: Any = None,
-) -> Tensor:  # fmt: skip
-    """Scalars put into a text."""
+) -> Any:  # fmt: skip
+    """Tensors put into a text.
+
+    Example:
+        >>> tf.strings.format("{} of {}", (tf.range(9), "a")).numpy()
+        b'[0 1 2 ... 6 7 8] of "a"'
+
+    Args:
+        template: The text.
+        inputs: A tensor, or a list of as many as there are placeholders.
+        placeholder: What stands for a tensor.
+        summarize: So many items are shown at both ends of a dimension; -1: all.
+        name: Not used.
+    """
     values = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    parts: list[Any] = []
-    for text, value in zip(
-        template.split(placeholder), [*values, None], strict=True
-    ):
-        parts.append(text)
-        if value is not None:
-            item = convert(value)
-            if item.shape.rank != 0:
-                raise NotImplementedError("format is offered for scalars")
-            is_text = item.dtype.name == "string"
-            parts.append(item if is_text else as_string(item))
+    texts = template.split(placeholder)
+    if len(texts) - 1 != len(values):
+        raise ValueError(
+            f"format needs as many tensors as placeholders, {len(texts) - 1}; "
+            f"got {len(values)}"
+        )
+    parts: list[Any] = [texts[0]]
+    for text, value in zip(texts[1:], values, strict=True):
+        parts += [shown(convert(value), summarize), text]
     return join(parts)

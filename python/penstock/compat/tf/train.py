@@ -1,7 +1,12 @@
-"""`tf.train`: Examples, made and read without the protobuf package."""
+"""`tf.train`: Examples without the protobuf package; checkpoints."""
 
 from __future__ import annotations
 
+from penstock.compat.tf._checkpoint import (
+    Checkpoint,
+    CheckpointManager,
+    latest_checkpoint,
+)
 from penstock.compat.tf._protos import (
     BytesList,
     Example,
@@ -16,6 +21,8 @@ from penstock.compat.tf._protos import (
 
 __all__ = [
     "BytesList",
+    "Checkpoint",
+    "CheckpointManager",
     "Example",
     "Feature",
     "FeatureList",
@@ -24,4 +31,5 @@ __all__ = [
     "FloatList",
     "Int64List",
     "SequenceExample",
+    "latest_checkpoint",
 ]

@@ -117,8 +117,13 @@ class BatchStream final : public Stream {
       open_position_ = position.Take();
     }
     if (rows > 0) {
-      // Of rows that do not go together, only the number is of use.
-      if (open_.Fits(chunk)) open_.Append(chunk, input_.begin(), rows);
+      // Of rows that do not go together, only the number and the first are of
+      // use.
+      if (open_.Fits(chunk)) {
+        open_.Append(chunk, input_.begin(), rows);
+      } else if (misfit_.rows == 0) {
+        misfit_ = Slice(chunk, input_.begin(), 1);
+      }
       open_rows_ += rows;
       input_.Consume(rows);
     }
@@ -165,8 +170,8 @@ class BatchStream final : public Stream {
     Chunk batch = Assembled(open);
     if (open.rows < rows) {
       Buffer lineage = batch.lineage;
-      batch = Failed(info_.Located(absl::InvalidArgumentError(
-          "elements of a batch must have one rank; got different ones")));
+      batch = Failed(info_.Located(
+          UnequalRanks("batch", open, std::exchange(misfit_, Chunk()))));
       batch.lineage = std::move(lineage);
     }
     return Pull::Rows(std::move(batch));
@@ -205,6 +210,7 @@ class BatchStream final : public Stream {
   // are there if some did not fit).
   ChunkBuilder open_;
   int64_t open_rows_ = 0;
+  Chunk misfit_;                // the first of them whose rank is another
   std::string open_position_;   // of the input before them
   int64_t errors_given_ = 0;    // since open_position_
   int64_t errors_to_drop_ = 0;  // after a restore: given before the save
@@ -213,9 +219,12 @@ class BatchStream final : public Stream {
 absl::StatusOr<Chunk> StackAll(const Chunk& chunk, int64_t size) {
   Chunk out;
   out.rows = chunk.rows / size;
-  for (const Column& column : chunk.columns) {
-    PENSTOCK_ASSIGN_OR_RETURN(Column stacked, Stack(column, size));
-    out.columns.push_back(std::move(stacked));
+  for (size_t c = 0; c < chunk.columns.size(); ++c) {
+    absl::StatusOr<Column> stacked = Stack(chunk.columns[c], size);
+    if (!stacked.ok()) {
+      return OfComponent(c, chunk.columns.size(), stacked.status());
+    }
+    out.columns.push_back(*std::move(stacked));
   }
   return out;
 }

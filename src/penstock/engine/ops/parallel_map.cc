@@ -66,6 +66,7 @@ class MapTask final : public Task, public PendingRows {
 // Some rows of the input: under way, done, being given away, or all given.
 struct Piece {
   std::string position;  // of the input before them
+  int64_t first = 0;     // of the input's rows
   int64_t rows = 0;
   int64_t given = 0;                  // from their beginning
   std::shared_ptr<PendingRows> task;  // null once the rows are in `chunk`
@@ -137,6 +138,7 @@ class ParallelMapStream final : public Stream {
 
   void DoSave(WireWriter& writer) const override {
     if (pieces_.empty()) {
+      writer.Varint(rows_read_);
       runs_.Save(writer);
       input_->Save(writer);
       return;
@@ -148,11 +150,14 @@ class ParallelMapStream final : public Stream {
       runs.Append(piece.rows - piece.given, 0);
     }
     runs.Append(runs_);
+    writer.Varint(first.first + first.given);
     runs.Save(writer);
     SaveLater(writer, first.position, first.given);
   }
 
   absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
+    rows_read_ = static_cast<int64_t>(rows);
     PENSTOCK_RETURN_IF_ERROR(runs_.Restore(reader));
     return input_->Restore(reader);
   }
@@ -162,6 +167,7 @@ class ParallelMapStream final : public Stream {
   absl::StatusOr<Pull> NextAlone(const Request& request) {
     while (!runs_.empty() && runs_.front().keep == 0) {
       input_->SkipRows(runs_.front().drop);
+      rows_read_ += runs_.front().drop;
       runs_.PopFront();
     }
     const int64_t wanted =
@@ -171,6 +177,7 @@ class ParallelMapStream final : public Stream {
         Pull pull, input_->Next({runs_.Limit(wanted), request.waker}));
     if (!pull.has_rows()) return pull;
     runs_.Read(pull.chunk.rows);
+    rows_read_ += pull.chunk.rows;
     const uint64_t start = Ticks();
     PENSTOCK_ASSIGN_OR_RETURN(pull.chunk, function_->Apply(pull.chunk, scope_));
     if (!may_share_) return pull;
@@ -197,9 +204,11 @@ class ParallelMapStream final : public Stream {
       if (!runs_.empty() && runs_.front().keep == 0) {
         const int64_t rows = runs_.front().drop;
         if (!pieces_.empty()) {
-          pieces_.push_back({position.Take(), rows, rows, nullptr, {}, {}});
+          pieces_.push_back(
+              {position.Take(), rows_read_, rows, rows, nullptr, {}, {}});
         }
         input_->SkipRows(rows);
+        rows_read_ += rows;
         runs_.PopFront();
         continue;
       }
@@ -222,10 +231,11 @@ class ParallelMapStream final : public Stream {
       }
       rows_pending_ += rows;
       std::shared_ptr<PendingRows> task =
-          start_(std::move(pull->chunk), places,
+          start_(std::move(pull->chunk), rows_read_, places,
                  [doorbell = doorbell_] { doorbell->Ring(); });
-      pieces_.push_back({position.Take(), rows, 0, std::move(task),
+      pieces_.push_back({position.Take(), rows_read_, rows, 0, std::move(task),
                          std::move(places), Chunk()});
+      rows_read_ += rows;
       ++num_tasks_;
     }
   }
@@ -257,6 +267,7 @@ class ParallelMapStream final : public Stream {
   std::list<Piece> pieces_;   // in the input's order; the first has rows left
   size_t num_tasks_ = 0;      // pieces that have one
   int64_t rows_pending_ = 0;  // in pieces, not given
+  int64_t rows_read_ = 0;     // of the input, with those left out
   bool has_ended_ = false;
   absl::Status failure_;  // of the input
   int64_t rows_per_task_ = 1;
@@ -268,7 +279,7 @@ class ParallelMapStream final : public Stream {
 StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
                           std::shared_ptr<const Evaluator> function) {
   return [scope, &info, function = std::move(function)](
-             Chunk input, Places places, std::function<void()> done) {
+             Chunk input, int64_t, Places places, std::function<void()> done) {
     auto task =
         std::make_shared<MapTask>(scope, info, std::move(input),
                                   std::move(places), function, std::move(done));

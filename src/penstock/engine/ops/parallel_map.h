@@ -12,10 +12,11 @@
 
 namespace penstock::engine {
 
-// Puts a chunk on its way; the function that is given is called when it is
-// done. Results may be put where `places` says.
+// Puts a chunk on its way, the rows from `first` on of all that the stream was
+// given; the last argument is called when it is done. Results may be put where
+// `places` says.
 using StartRows = std::function<std::shared_ptr<PendingRows>(
-    Chunk input, Places places, std::function<void()> done)>;
+    Chunk input, int64_t first, Places places, std::function<void()> done)>;
 
 struct ParallelMapOptions {
   // At most twice as many chunks are under way or wait for their turn.

@@ -22,10 +22,11 @@ struct Callee {
 // lineage, and in errors who says so.
 class LocatedRows final : public PendingRows {
  public:
-  LocatedRows(std::shared_ptr<PendingRows> call, Chunk input,
+  LocatedRows(std::shared_ptr<PendingRows> call, Chunk input, int64_t first,
               std::shared_ptr<const Callee> callee)
       : call_(std::move(call)),
         input_(std::move(input)),
+        first_(first),
         callee_(std::move(callee)) {}
 
   bool is_done() const override { return call_->is_done(); }
@@ -44,10 +45,11 @@ class LocatedRows final : public PendingRows {
         info.Located(CheckColumns(*result, callee_->options.result)));
     for (RowError& error : result->errors) {
       if (ErrorAt(input_, error.row) == nullptr) {
-        error.status = info.Located(
-            absl::Status(error.status.code(),
-                         absl::StrCat("in ", callee_->name, ": ",
-                                      std::string(error.status.message()))));
+        error.status = info.Located(absl::Status(
+            error.status.code(),
+            absl::StrCat("in ", callee_->name, ", for element ",
+                         first_ + error.row,
+                         " (from 0): ", std::string(error.status.message()))));
       }
     }
     result->lineage = input_.lineage;
@@ -64,6 +66,7 @@ class LocatedRows final : public PendingRows {
  private:
   const std::shared_ptr<PendingRows> call_;
   Chunk input_;
+  const int64_t first_;
   const std::shared_ptr<const Callee> callee_;
 };
 
@@ -111,7 +114,7 @@ absl::StatusOr<StartRows> StartInProcesses(const plan::Function& function,
                                function.python().seed());
   const bool is_random = function.python().is_random();
   return [functions, settings, key, is_random, callee, run = scope.run](
-             Chunk rows, Places,
+             Chunk rows, int64_t first, Places,
              std::function<void()> done) -> std::shared_ptr<PendingRows> {
     Chunk arguments = rows;
     arguments.columns.erase(
@@ -121,7 +124,7 @@ absl::StatusOr<StartRows> StartInProcesses(const plan::Function& function,
     if (is_random) arguments.columns.push_back(SeedsOf(rows, key));
     return std::make_shared<LocatedRows>(
         functions->Call(settings, std::move(arguments), std::move(done)),
-        std::move(rows), callee);
+        std::move(rows), first, callee);
   };
 }
 

@@ -22,8 +22,8 @@ struct PythonCallOptions {
 };
 
 // Calls of `function` in the run's processes. Results have their rows' lineage,
-// and errors say whose they are. Failed precondition if the run has no
-// processes. What is given must outlive the calls.
+// and errors say whose they are and of which row. Failed precondition if the
+// run has no processes. What is given must outlive the calls.
 absl::StatusOr<StartRows> StartInProcesses(const plan::Function& function,
                                            const PythonCallOptions& options,
                                            const Scope& scope,

@@ -105,10 +105,12 @@ class FoldCalls final {
     const bool is_held = held_.rows_left() > 0;
     writer.Varint(is_held ? held_.given : 0);
     if (!is_held && pending_.task == nullptr) {
+      writer.Varint(rows_read_);
       writer.Bytes(state_.bytes());
       return input_->Save(writer);
     }
     const Piece& piece = is_held ? held_ : pending_;
+    writer.Varint(piece.first);
     writer.Bytes(piece.state);
     writer.Raw(piece.position);
   }
@@ -116,6 +118,8 @@ class FoldCalls final {
   // Says how many rows are to be left out: those that were given.
   absl::StatusOr<int64_t> Restore(WireReader& reader) {
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t given, reader.Varint());
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
+    rows_read_ = static_cast<int64_t>(rows);
     PENSTOCK_ASSIGN_OR_RETURN(const std::string_view state, reader.Bytes());
     PENSTOCK_RETURN_IF_ERROR(state_.Set(state));
     PENSTOCK_RETURN_IF_ERROR(input_->Restore(reader));
@@ -127,6 +131,7 @@ class FoldCalls final {
   struct Piece {
     std::string state;     // before it
     std::string position;  // of the input before it
+    int64_t first = 0;     // of the input's rows
     std::shared_ptr<PendingRows> task;
     Chunk chunk;
     int64_t given = 0;
@@ -150,7 +155,9 @@ class FoldCalls final {
     rows.columns.push_back(FirstOf(state_.bytes(), rows.rows));
     pending_.state = state_.bytes();
     pending_.position = position.Take();
-    pending_.task = start_(std::move(rows), {},
+    pending_.first = rows_read_;
+    rows_read_ += rows.rows;
+    pending_.task = start_(std::move(rows), pending_.first, {},
                            [doorbell = doorbell_] { doorbell->Ring(); });
   }
 
@@ -185,6 +192,7 @@ class FoldCalls final {
   bool has_ended_ = false;
   absl::Status failure_;  // of the input
   int64_t rows_per_call_ = 1;
+  int64_t rows_read_ = 0;  // of the input
 };
 
 class PythonScanStream final : public Stream {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
 #include "penstock/engine/contract_testing.h"
 #include "penstock/engine/python_testing.h"
 #include "penstock/engine/samples_testing.h"
@@ -20,6 +24,41 @@ constexpr char kRaised[] = "!INVALID_ARGUMENT";
 TEST(PythonMapTest, KeepsOrderAndErrorsAtTheirRows) {
   const Rows rows = Drain(Map(Range(5), PythonDouble()));
   EXPECT_THAT(rows, ElementsAre("0", "2", "4", HasSubstr(kRaised), "8"));
+}
+
+// Adds the numbers of elements that the errors of the next `rows` rows name.
+void ReadNumbers(Reader& reader, int64_t rows, std::vector<int>& numbers) {
+  while (rows > 0) {
+    const absl::StatusOr<engine::Pull> pull =
+        reader.Next(std::min<int64_t>(rows, 3));
+    if (!pull.ok() || pull->is_end()) return;
+    rows -= pull->chunk.rows;
+    for (const RowError& error : pull->chunk.errors) {
+      const std::string message(error.status.message());
+      const size_t at = message.find(", for element ");
+      ASSERT_NE(at, std::string::npos) << message;
+      numbers.push_back(std::atoi(message.c_str() + at + 14));
+    }
+  }
+}
+
+TEST(PythonErrorsTest, NameTheElementWhereverARunBegins) {
+  for (const plan::Plan& plan :
+       {Map(Range(2, 52), PythonDouble()),
+        Unordered(Map(Range(2, 52), PythonDouble(), 3)),
+        Scan(Range(2, 52), 0, PythonRunningSum())}) {
+    TestEngine engine;
+    const auto pipeline = BuildOrDie(plan);
+    for (const int64_t given : {0, 1, 2, 9, 30, 49}) {
+      std::vector<int> numbers;
+      Reader reader(engine, pipeline);
+      ReadNumbers(reader, given, numbers);
+      Reader resumed = Reader::Resume(engine, pipeline, reader.Save());
+      ReadNumbers(resumed, 50, numbers);
+      std::sort(numbers.begin(), numbers.end());
+      EXPECT_THAT(numbers, ElementsAre(1, 8, 15, 22, 29, 36, 43)) << given;
+    }
+  }
 }
 
 TEST(PythonMapContract, Holds) {
@@ -49,7 +88,8 @@ TEST(PythonScanTest, ErrorsNameFunctionAndNode) {
   Reader reader(engine, Scan(Range(3, 4), 0, PythonRunningSum()));
   const absl::StatusOr<engine::Pull> pull = reader.Next(1);
   const std::string message(pull->chunk.errors[0].status.message());
-  EXPECT_THAT(message, HasSubstr("in running_sum: raised"));
+  EXPECT_THAT(message,
+              HasSubstr("in running_sum, for element 0 (from 0): raised"));
   EXPECT_THAT(message, HasSubstr("at node \"scan_1\""));
 }
 

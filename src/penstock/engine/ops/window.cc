@@ -8,6 +8,7 @@
 #include "penstock/data/builder.h"
 #include "penstock/data/composite.h"
 #include "penstock/data/nested.h"
+#include "penstock/data/stack.h"
 
 namespace penstock::engine {
 namespace {
@@ -136,12 +137,16 @@ class WindowStream final : public Stream {
     int64_t first = 0;
     int64_t next = start_;
     int64_t left = config_.size;
-    bool is_uniform = true;
+    const Chunk* kind = nullptr;    // of the first rows
+    const Chunk* misfit = nullptr;  // other ranks than theirs
     for (const Held& held : held_) {
       const int64_t end = first + held.chunk.rows;
       if (next < end && left > 0) {
-        is_uniform &= builder.Fits(held.chunk);
-        if (!is_uniform) break;
+        if (!builder.Fits(held.chunk)) {
+          misfit = &held.chunk;
+          break;
+        }
+        if (kind == nullptr) kind = &held.chunk;
         const int source = builder.AddSource(held.chunk);
         if (config_.stride == 1) {
           const int64_t rows = std::min(left, end - next);
@@ -159,9 +164,8 @@ class WindowStream final : public Stream {
     }
     const Chunk rows = builder.Build();
     Chunk window;
-    if (!is_uniform) {
-      window = Failed(info_.Located(absl::InvalidArgumentError(
-          "elements of a window must have one rank; got different ones")));
+    if (misfit != nullptr) {
+      window = Failed(info_.Located(UnequalRanks("window", *kind, *misfit)));
     } else if (!rows.errors.empty()) {
       window = Failed(rows.errors[0].status);
     } else {

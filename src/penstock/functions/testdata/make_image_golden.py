@@ -5,7 +5,8 @@
 `cases` is JSON, a list of {"call", "args", "kwargs", "want", "tolerance"}: a
 function of penstock.image, its arguments ("@name" is the array of that name),
 and the result: the name of an array, or [dtype, shape, CRC-32] where it is
-exact, or null for an error. `cuts` is JSON too: for every
+exact (of a written file, ["bytes", [length], CRC-32]), or null for an error.
+`cuts` is JSON too: for every
 length of a file, the result's CRC-32, or null for an error.
 """
 
@@ -66,7 +67,7 @@ def value_of(argument):
 def run(function, args, kwargs):
     try:
         return function(*map(value_of, args), **kwargs).numpy()
-    except (tf.errors.InvalidArgumentError, ValueError):
+    except (tf.errors.OpError, TypeError, ValueError):
         return None
 
 
@@ -77,7 +78,9 @@ def case(call, function, args, kwargs=None, tolerance=0):
         as_tf["dtype"] = tf.as_dtype(as_tf["dtype"])
     result = run(function, args, as_tf)
     want = None
-    if result is not None and tolerance == 0:
+    if isinstance(result, bytes):
+        want = ["bytes", [len(result)], zlib.crc32(result)]
+    elif result is not None and tolerance == 0:
         crc = zlib.crc32(result.tobytes())
         want = [str(result.dtype), list(result.shape), crc]
     elif result is not None:
@@ -191,6 +194,62 @@ def decoding():
     for kind in ("jpeg", "png", "gif", "bmp", "image", "webp"):
         function = getattr(tf.io, f"decode_{kind}")
         case(f"decode_{kind}", function, [at])
+
+
+def encoding():
+    jpeg = [{"quality": quality} for quality in (0, 1, 10, 50, 75, 95, 100)]
+    jpeg += [
+        {},
+        {"progressive": True},
+        {"optimize_size": True, "quality": 40},
+        {"chroma_downsampling": False},
+        {"density_unit": "cm", "x_density": 10, "y_density": 20},
+        {"xmp_metadata": "<x:xmpmeta/>"},
+    ]
+    sizes = [(1, 1), (1, 9), (9, 1), (7, 5), (8, 16), (33, 47)]
+    for (height, width), channels in itertools.product(sizes, (1, 3)):
+        pixels = photo(height, width, channels, seed=4)
+        at = keep(f"write_{height}x{width}x{channels}", pixels)
+        for options in jpeg:
+            case("encode_jpeg", tf.io.encode_jpeg, [at], options)
+    for channels in (1, 3):
+        at = f"@write_7x5x{channels}"
+        for form in ("", "grayscale", "rgb"):
+            case("encode_jpeg", tf.io.encode_jpeg, [at], {"format": form})
+    for (height, width), channels in itertools.product(sizes, (1, 2, 3, 4)):
+        stem = f"{height}x{width}x{channels}"
+        pixels = photo(height, width, channels, seed=4)
+        wide = pixels.astype(np.uint16) * 251 + pixels[::-1] // 2
+        for at in (
+            keep(f"write_{stem}", pixels),
+            keep(f"write_wide_{stem}", wide),
+        ):
+            for level in (-1, 0, 1, 6, 9):
+                options = {"compression": level}
+                case("encode_png", tf.io.encode_png, [at], options)
+    bad = {
+        "flat": photo(4, 5)[:, :, 0],
+        "empty": photo(4, 5)[:0],
+        "five": photo(4, 5, 5),
+        "none": photo(4, 5)[:, :, :0],
+        "floats": photo(4, 5).astype(np.float32),
+    }
+    for name, pixels in bad.items():
+        at = keep(f"write_bad_{name}", pixels)
+        for kind in ("jpeg", "png"):
+            case(f"encode_{kind}", getattr(tf.io, f"encode_{kind}"), [at])
+    for options in (
+        {"quality": 101},
+        {"quality": -1},
+        {"format": "cmyk"},
+        {"density_unit": "mile"},
+    ):
+        case("encode_jpeg", tf.io.encode_jpeg, ["@write_7x5x3"], options)
+    for level in (-2, 10):
+        options = {"compression": level}
+        case("encode_png", tf.io.encode_png, ["@write_7x5x3"], options)
+    case("encode_jpeg", tf.io.encode_jpeg, ["@write_7x5x2"])
+    case("encode_jpeg", tf.io.encode_jpeg, ["@write_wide_7x5x3"])
 
 
 def truncation():
@@ -329,6 +388,7 @@ def colours():
 
 
 decoding()
+encoding()
 truncation()
 resizing()
 geometry()

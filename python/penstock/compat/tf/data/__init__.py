@@ -12,7 +12,11 @@ from penstock._pipeline import (
 )
 from penstock.compat.tf._boundary import DatasetSpec, plain
 from penstock.compat.tf._dataset import Dataset
-from penstock.compat.tf._iterator import Iterator
+from penstock.compat.tf._iterator import (
+    Iterator,
+    IteratorSpec,
+    NumpyIterator,
+)
 from penstock.compat.tf._options import Options, ThreadingOptions
 
 __all__ = [
@@ -23,6 +27,8 @@ __all__ = [
     "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
+    "IteratorSpec",
+    "NumpyIterator",
     "Options",
     "TFRecordDataset",
     "TextLineDataset",

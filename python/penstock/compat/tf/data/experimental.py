@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import glob as _glob
-import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from penstock import _spec
 from penstock._dataset import Dataset as Native
-from penstock._errors import InvalidArgumentError
-from penstock._formats import CsvDataset as NativeCsv
+from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
 from penstock._pipeline import (
     AUTOTUNE,
@@ -35,11 +32,17 @@ from penstock.compat.tf._options import (
     ThreadingOptions,
 )
 from penstock.compat.tf._tensor import Tensor
-from penstock.compat.tf._types import TensorSpec, as_dtype
+from penstock.compat.tf.data._readers import (
+    CsvDataset,
+    SqlDataset,
+    make_batched_features_dataset,
+    make_csv_dataset,
+)
 
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
+    "SHARD_HINT",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "AutotuneAlgorithm",
@@ -52,6 +55,7 @@ __all__ = [
     "OptimizationOptions",
     "Optional",
     "RandomDataset",
+    "Reducer",
     "ServiceOptions",
     "SqlDataset",
     "TFRecordWriter",
@@ -61,6 +65,7 @@ __all__ = [
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",
+    "copy_to_device",
     "dense_to_ragged_batch",
     "dense_to_sparse_batch",
     "enumerate_dataset",
@@ -68,6 +73,7 @@ __all__ = [
     "get_next_as_optional",
     "get_single_element",
     "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "index_table_from_dataset",
@@ -78,6 +84,7 @@ __all__ = [
     "pad_to_cardinality",
     "parallel_interleave",
     "parse_example_dataset",
+    "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",
     "save",
@@ -91,6 +98,11 @@ __all__ = [
 ]
 
 Apply = Callable[[Dataset], Dataset]
+
+# What `shard` takes where a distribution strategy is to choose: there is none.
+SHARD_HINT = -1
+# No window is full before its input ends.
+_ENDLESS = 1 << 62
 
 
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = "int64") -> Dataset:  # noqa: N802
@@ -139,6 +151,58 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Apply:
 
 def enumerate_dataset(start: Any = 0) -> Apply:
     return lambda ds: ds.enumerate(start)
+
+
+class Reducer:
+    """How the elements of a key become one: see `group_by_reducer`."""
+
+    def __init__(
+        self, init_func: Any, reduce_func: Any, finalize_func: Any
+    ) -> None:
+        self.init_func = init_func
+        self.reduce_func = reduce_func
+        self.finalize_func = finalize_func
+
+
+def group_by_reducer(key_func: Any, reducer: Reducer) -> Apply:
+    """For each key, in order, what a reducer makes of its elements.
+
+    The elements are held until the end; functions of the reducer are Python.
+
+    Example:
+        >>> count = tf.data.experimental.Reducer(
+        ...     init_func=lambda key: np.int64(0),
+        ...     reduce_func=lambda count, x: count + 1,
+        ...     finalize_func=lambda count: count)
+        >>> ds = tf.data.Dataset.from_tensor_slices([7, 7, 3, 7])
+        >>> ds = ds.apply(tf.data.experimental.group_by_reducer(
+        ...     lambda x: tf.cast(x, tf.int64), count))
+        >>> [int(x) for x in ds]
+        [1, 3]
+    """
+    if not isinstance(reducer, Reducer):
+        raise refused(
+            InvalidTypeError, f"reducer must be a Reducer; got {reducer!r}"
+        )
+
+    def reduced(key: Any, window: Dataset) -> Dataset:
+        first = reducer.init_func(key)
+        state = window.reduce(first, reducer.reduce_func)
+        if _spec.is_plain_tuple(state):
+            return Dataset.from_tensors(reducer.finalize_func(*state))
+        return Dataset.from_tensors(reducer.finalize_func(state))
+
+    return lambda ds: ds.group_by_window(key_func, reduced, _ENDLESS)
+
+
+def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Apply:
+    """Nothing: elements are arrays of the host."""
+    return lambda ds: ds
+
+
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Apply:
+    """`prefetch`: elements are arrays of the host."""
+    return lambda ds: ds.prefetch(buffer_size)
 
 
 def group_by_window(
@@ -371,226 +435,6 @@ def index_table_from_dataset(
 ) -> Any:  # fmt: skip
     pairs = dataset.enumerate().map(lambda i, key: (key, i))
     return table_from_dataset(pairs, num_oov_buckets, vocab_size, default_value)
-
-
-# ---- Files.
-
-
-class CsvDataset(Dataset):
-    """The records of comma-separated files, as tuples of fields."""
-
-    def __init__(
-        self, filenames: Any, record_defaults: Any,
-        compression_type: Any = None, buffer_size: Any = None,
-        header: bool = False, field_delim: str = ",",
-        use_quote_delim: bool = True, na_value: str = "",
-        select_cols: Any = None, exclude_cols: Any = None,
-    ) -> None:  # fmt: skip
-        if exclude_cols is not None:
-            raise NotImplementedError(
-                "CsvDataset: exclude_cols is not offered; use select_cols"
-            )
-        names = filenames
-        if isinstance(names, Dataset):
-            names = names._ds
-        names = plain(names)
-        if isinstance(names, np.ndarray):
-            names = names.tolist()
-        self._become(
-            NativeCsv(
-                names,
-                [_default(value) for value in record_defaults],
-                compression_type,
-                buffer_size,
-                header,
-                field_delim,
-                use_quote_delim,
-                na_value,
-                select_cols,
-            )
-        )
-
-
-def _default(value: Any) -> Any:
-    return io._csv_default(value)
-
-
-class SqlDataset(Dataset):
-    """The rows of a query, read by Python's sqlite3."""
-
-    def __init__(
-        self, driver_name: Any, data_source_name: Any, query: Any,
-        output_types: Any, name: Any = None,
-    ) -> None:  # fmt: skip
-        if plain(driver_name) not in ("sqlite", b"sqlite"):
-            raise refused(
-                InvalidArgumentError,
-                f"driver_name must be 'sqlite'; got {driver_name!r}",
-            )
-        source, text = (
-            found.decode() if isinstance(found, bytes) else str(found)
-            for found in map(plain, (data_source_name, query))
-        )
-        types = tuple(map(as_dtype, output_types))
-
-        def rows() -> Any:
-            with sqlite3.connect(source) as connection:
-                for row in connection.execute(text):
-                    yield tuple(
-                        _sql_value(v, t)
-                        for v, t in zip(row, types, strict=True)
-                    )
-
-        signature = tuple(TensorSpec((), dtype) for dtype in types)
-        made = Dataset.from_generator(rows, output_signature=signature)
-        self._become(made._ds)
-
-
-def _sql_value(value: Any, dtype: Any) -> Any:
-    if dtype.name == "string":
-        return b"" if value is None else str(value)
-    if value is None:
-        return np.zeros((), dtype.dtype)[()]
-    return dtype.dtype.type(value)
-
-
-_SAMPLE_ROWS = 100
-
-
-def make_csv_dataset(
-    file_pattern: Any, batch_size: int, column_names: Any = None,
-    column_defaults: Any = None, label_name: str | None = None,
-    select_columns: Any = None, field_delim: str = ",",
-    use_quote_delim: bool = True, na_value: str = "", header: bool = True,
-    num_epochs: int | None = None, shuffle: bool = True,
-    shuffle_buffer_size: int = 10000, shuffle_seed: Any = None,
-    prefetch_buffer_size: Any = None, num_parallel_reads: Any = None,
-    sloppy: bool = False, num_rows_for_inference: int | None = 100,
-    compression_type: Any = None, ignore_errors: bool = False,
-    encoding: str = "utf-8",
-) -> Dataset:  # fmt: skip
-    """Batches of the columns of CSV files, by name.
-
-    Names come from the first line, and dtypes (int32, int64, float32, float64
-    or string) from the first rows.
-    """
-    patterns = (
-        list(file_pattern)
-        if isinstance(file_pattern, (list, tuple))
-        else [file_pattern]
-    )
-    files = sorted({f for p in patterns for f in _glob.glob(str(p))})
-    if not files:
-        raise ValueError(f"no files match {file_pattern}")
-    rows = _sample(
-        files[0], field_delim, num_rows_for_inference or _SAMPLE_ROWS
-    )
-    names = list(column_names or rows[0])
-    if header:
-        rows = rows[1:]
-    wanted = list(range(len(names)))
-    if select_columns is not None:
-        wanted = sorted(
-            names.index(c) if isinstance(c, str) else int(c)
-            for c in select_columns
-        )
-    if column_defaults is None:
-        column_defaults = [
-            _infer([row[i] for row in rows], na_value) for i in wanted
-        ]
-    kept = [names[i] for i in wanted]
-    if label_name is not None and label_name not in kept:
-        raise ValueError(
-            f"`label_name` must be one of {kept}; got {label_name}"
-        )
-    source = Dataset.from_tensor_slices(files)
-    if shuffle:
-        source = source.shuffle(len(files), shuffle_seed)
-    ds = CsvDataset(
-        source, column_defaults, compression_type, None, header, field_delim,
-        use_quote_delim, na_value,
-        None if select_columns is None else wanted,
-    )  # fmt: skip
-    lines: Dataset = ds
-    if ignore_errors:
-        lines = lines.ignore_errors()
-    if shuffle:
-        lines = lines.shuffle(shuffle_buffer_size, shuffle_seed)
-    if num_epochs != 1:
-        lines = lines.repeat(num_epochs)
-    lines = lines.batch(batch_size, drop_remainder=num_epochs is None)
-
-    def name_columns(*columns: Any) -> Any:
-        features = dict(zip(kept, columns, strict=True))
-        if label_name is None:
-            return features
-        label = features.pop(label_name)
-        return features, label
-
-    return lines.map(name_columns).prefetch(prefetch_buffer_size)
-
-
-def _sample(file: str, delimiter: str, count: int) -> list[list[str]]:
-    rows = []
-    with open(file, newline="") as lines:
-        for row in csv.reader(lines, delimiter=delimiter):
-            rows.append(row)
-            if len(rows) > count:
-                break
-    return rows
-
-
-def _infer(fields: list[str], na_value: str) -> Any:
-    given = [f for f in fields if f not in ("", na_value)]
-    kinds: list[tuple[Any, Any]] = [
-        (np.int32, int),
-        (np.int64, int),
-        (np.float32, float),
-        (np.float64, float),
-    ]
-    for kind, parse in kinds:
-        try:
-            numbers = [parse(f) for f in given]
-        except ValueError:
-            continue
-        if parse is int:
-            limits = np.iinfo(kind)
-            if all(limits.min <= n <= limits.max for n in numbers):
-                return np.zeros((), kind)
-        elif all(np.isfinite(kind(n)) for n in numbers):
-            return np.zeros((), kind)
-    return b""
-
-
-def make_batched_features_dataset(
-    file_pattern: Any, batch_size: int, features: Any, reader: Any = None,
-    label_key: str | None = None, reader_args: Any = None,
-    num_epochs: int | None = None, shuffle: bool = True,
-    shuffle_buffer_size: int = 10000, shuffle_seed: Any = None,
-    prefetch_buffer_size: Any = None, reader_num_threads: Any = None,
-    parser_num_threads: Any = None, sloppy_ordering: bool = False,
-    drop_final_batch: bool = False,
-) -> Dataset:  # fmt: skip
-    """Batches of the features of record files, by name."""
-    from penstock.compat.tf.data import TFRecordDataset
-
-    open_file = reader or TFRecordDataset
-    extra = list(reader_args or [])
-    files = Dataset.list_files(file_pattern, shuffle, shuffle_seed)
-    records = files.flat_map(lambda name: open_file(name, *extra))
-    if shuffle:
-        records = records.shuffle(shuffle_buffer_size, shuffle_seed)
-    if num_epochs != 1:
-        records = records.repeat(num_epochs)
-    drop = drop_final_batch or num_epochs is None
-    batches = records.batch(batch_size, drop_remainder=drop)
-    parsed: Dataset = batches.apply(parse_example_dataset(features))
-    if label_key is not None:
-        key = label_key
-        parsed = parsed.map(
-            lambda x: ({k: v for k, v in x.items() if k != key}, x[key])
-        )
-    return parsed.prefetch(prefetch_buffer_size)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import glob as _glob
 import os
+import zlib
 from typing import Any
 
 import numpy as np
 
 from penstock import image as _image
 from penstock import io as _io
-from penstock._errors import NotFoundError
+from penstock._errors import DataLossError, NotFoundError
 from penstock._location import refused
 from penstock._symbol import Symbol
 from penstock.compat.tf import _arrays, _protos, _reading
@@ -38,12 +39,14 @@ __all__ = [
     "decode_and_crop_jpeg",
     "decode_base64",
     "decode_bmp",
+    "decode_compressed",
     "decode_csv",
     "decode_gif",
     "decode_image",
     "decode_jpeg",
     "decode_png",
     "decode_raw",
+    "decode_webp",
     "encode_base64",
     "encode_jpeg",
     "encode_png",
@@ -60,6 +63,9 @@ __all__ = [
     "serialize_tensor",
     "write_file",
 ]
+
+# No string is larger than this when it is decompressed.
+_MAX_INFLATED = 1 << 30
 
 decode_and_crop_jpeg = lifted(_image.decode_and_crop_jpeg)
 decode_base64 = lifted(_io.decode_base64, input="x")
@@ -93,6 +99,18 @@ def decode_image(
             as_dtype(dtype),
             expand_animations and is_gif,
         )
+    )
+    return made
+
+
+def decode_webp(
+    contents: Any, channels: int = 0, dtype: Any = "uint8", name: Any = None
+) -> Tensor:
+    """A WebP image, uint8."""
+    if as_dtype(dtype).name != "uint8":
+        raise ValueError(f"dtype must be tf.uint8; got {dtype}")
+    made: Tensor = dressed(
+        _image.decode_webp(convert(contents)._value, channels)
     )
     return made
 
@@ -245,6 +263,45 @@ def _csv_default(given: Any) -> Any:
     return given
 
 
+def decode_compressed(
+    bytes: Any, compression_type: str = "", name: Any = None
+) -> Tensor:
+    """Strings that were compressed: "ZLIB" or "GZIP", at most 1 GiB each."""
+    x = convert(bytes)
+    if isinstance(x._value, Symbol):
+        _arrays.python_only("tf.io.decode_compressed")
+    windows = {"": None, "ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
+    if compression_type not in windows:
+        raise ValueError(
+            "compression_type must be '', 'ZLIB' or 'GZIP'; got "
+            f"{compression_type!r}"
+        )
+    window = windows[compression_type]
+    if window is None:
+        return x
+    made = np.empty(x._value.shape, object)
+    for place, text in np.ndenumerate(x._value):
+        made[place] = _inflated(text, window)
+    return Tensor(made)
+
+
+def _inflated(text: Any, window: int) -> Any:
+    stream = zlib.decompressobj(window)
+    try:
+        found = stream.decompress(text, _MAX_INFLATED)
+    except zlib.error as error:
+        raise refused(DataLossError, f"cannot be decompressed: {error}") from (
+            None
+        )
+    if not stream.eof:
+        raise refused(
+            DataLossError,
+            f"compressed strings must be whole, and {_MAX_INFLATED} bytes at "
+            "most when they are decompressed; got one that is not",
+        )
+    return found
+
+
 # ---- Tensors as strings.
 
 
@@ -258,14 +315,19 @@ def serialize_tensor(tensor: Any, name: Any = None) -> Tensor:
     """
     x = convert(tensor)
     if isinstance(x._value, Symbol):
-        _arrays.python_only("tf.io.serialize_tensor")
+        return Tensor(_io.serialize_tensor(x._value))
     return convert(_protos.tensor_to_bytes(x._value, x.dtype))
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: Any = None) -> Tensor:
+    """The tensor of a serialized TensorProto.
+
+    In a recorded function not even its rank is known: `tf.ensure_shape`,
+    `set_shape` or `tf.reshape` say more.
+    """
     text = convert(serialized)
     if isinstance(text._value, Symbol):
-        _arrays.python_only("tf.io.parse_tensor")
+        return Tensor(_io.parse_tensor(text._value, as_dtype(out_type)))
     return Tensor(_protos.tensor_from_bytes(text.numpy(), as_dtype(out_type)))
 
 

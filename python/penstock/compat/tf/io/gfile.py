@@ -15,6 +15,7 @@ __all__ = [
     "GFile",
     "copy",
     "exists",
+    "get_registered_schemes",
     "glob",
     "isdir",
     "join",
@@ -24,6 +25,7 @@ __all__ = [
     "remove",
     "rename",
     "rmtree",
+    "stat",
     "walk",
 ]
 
@@ -122,3 +124,26 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Any:
     return os.walk(_name(top), topdown, onerror)
+
+
+def get_registered_schemes() -> list[str]:
+    """The kinds of file systems that there are: the local one."""
+    return [""]
+
+
+class _Stat:
+    """What is known of a file: its length, and when it was changed."""
+
+    def __init__(self, found: os.stat_result, is_directory: bool) -> None:
+        self.length = 0 if is_directory else found.st_size
+        self.mtime_nsec = found.st_mtime_ns
+        self.is_directory = is_directory
+
+
+def stat(path: Any) -> _Stat:
+    try:
+        return _Stat(os.stat(_name(path)), os.path.isdir(_name(path)))
+    except FileNotFoundError:
+        raise refused(
+            NotFoundError, f"{_name(path)}: No such file or directory"
+        ) from None

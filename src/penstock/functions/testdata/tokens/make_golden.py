@@ -10,6 +10,7 @@ SentencePiece models, and golden.json with texts and their numbers.
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,8 @@ def bert() -> Any:
 
 
 def pieces() -> Any:
-    rules = HERE / "rules.tsv"
+    os.chdir(HERE)  # models keep the paths they were trained with
+    rules = Path("rules.tsv")
 
     def codes(text: str) -> str:
         return " ".join(f"{ord(c):X}" for c in text)
@@ -154,22 +156,44 @@ def pieces() -> Any:
             "add_dummy_prefix": False,
             "user_defined_symbols": ["<sep>"],
         },
+        "word": {"model_type": "word", "vocab_size": 40},
+        "word_bytes": {
+            "model_type": "word",
+            "byte_fallback": True,
+            "vocab_size": 300,
+            "add_dummy_prefix": False,
+            "remove_extra_whitespaces": False,
+            "user_defined_symbols": ["<sep>", "def"],
+        },
+        "word_suffix": {
+            "model_type": "word",
+            "vocab_size": 40,
+            "treat_whitespace_as_suffix": True,
+        },
+        "char": {"model_type": "char", "vocab_size": 60},
+        "char_bytes": {
+            "model_type": "char",
+            "byte_fallback": True,
+            "vocab_size": 330,
+            "remove_extra_whitespaces": False,
+            "user_defined_symbols": ["<sep>", "def", "de"],
+        },
     }.items():
         settings = {"vocab_size": 160, **options}
-        settings["hard_vocab_limit"] = options["model_type"] != "unigram"
+        settings["hard_vocab_limit"] = options["model_type"] == "bpe"
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(
                 line.replace("\n", " ") for line in corpus()
             ),
-            model_prefix=str(HERE / f"sp_{name}"),
+            model_prefix=f"sp_{name}",
             normalization_rule_tsv=str(rules),
             character_coverage=0.98,
             minloglevel=2,
             **settings,
         )
-        (HERE / f"sp_{name}.vocab").unlink()
+        Path(f"sp_{name}.vocab").unlink()
         processor = sentencepiece.SentencePieceProcessor(
-            model_file=str(HERE / f"sp_{name}.model")
+            model_file=f"sp_{name}.model"
         )
         numbers = processor.encode(sp_texts())
         found[name] = {
@@ -181,7 +205,8 @@ def pieces() -> Any:
 
 
 def sp_texts() -> list[str]:
-    return [*texts(), "<sep>a<sep><sep> b def", "define <sep"]
+    names = "<s> </s> <unk> <0x41> <s>x def"  # words that pieces have
+    return [*texts(), "<sep>a<sep><sep> b def", "define <sep", names, "<s>"]
 
 
 def main() -> None:
