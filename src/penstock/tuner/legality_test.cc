@@ -3,7 +3,6 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
 #include "penstock/tuner/measured_testing.h"
 
@@ -11,20 +10,6 @@ namespace penstock::tuner {
 namespace {
 
 using testing::HasSubstr;
-
-TEST(FactsOf, EveryOperatorHasThem) {
-  const auto* descriptor = plan::Node::descriptor()->FindOneofByName("op");
-  ASSERT_NE(descriptor, nullptr);
-  for (int i = 0; i < descriptor->field_count(); ++i) {
-    const auto op =
-        static_cast<plan::Node::OpCase>(descriptor->field(i)->number());
-    const Facts facts = FactsOf(op);
-    EXPECT_TRUE(facts.is_pure || facts.draws || op == plan::Node::kGenerator)
-        << descriptor->field(i)->name();
-    EXPECT_FALSE(facts.is_pure && facts.draws);
-  }
-  EXPECT_FALSE(FactsOf(plan::Node::OP_NOT_SET).is_pure);
-}
 
 struct LegalityCase {
   std::string name;
