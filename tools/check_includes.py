@@ -25,15 +25,26 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "io": ("base",),
     "functions": ("base", "data"),
     "plan": ("base", "data", "functions"),
+    "tuner": ("base", "plan"),
     "engine": ("base", "data", "io", "functions", "plan"),
     "pool": ("base", "data", "engine"),
-    "session": ("base", "data", "io", "functions", "plan", "engine", "pool"),
+    "session": (
+        "base",
+        "data",
+        "io",
+        "functions",
+        "plan",
+        "tuner",
+        "engine",
+        "pool",
+    ),
     "main": (
         "base",
         "data",
         "io",
         "functions",
         "plan",
+        "tuner",
         "engine",
         "pool",
         "session",
@@ -41,7 +52,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 
 # Rooms that know the protos. Below them, data has no schema language.
-PROTO_ROOMS = ("plan", "engine", "session", "main")
+PROTO_ROOMS = ("plan", "tuner", "engine", "session", "main")
 
 BANNED_WORDS = ("util", "utils", "common", "core", "helper", "helpers", "misc")
 CODE_FOLDERS = ("src", "proto", "python", "tests", "tools", "bench", "examples")

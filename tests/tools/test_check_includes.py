@@ -61,6 +61,8 @@ def test_accepts_what_the_table_allows(tree: Tree) -> None:
         ("functions", "penstock/plan/plan.h"),
         ("plan", "penstock/io/file.h"),
         ("plan", "penstock/engine/operator.h"),
+        ("tuner", "penstock/engine/operator.h"),
+        ("engine", "penstock/tuner/choose.h"),
         ("engine", "penstock/session/session.h"),
         ("session", "penstock/main/flags.h"),
     ],
@@ -89,7 +91,7 @@ def test_refuses_protos_below_plan(tree: Tree, room: str) -> None:
         1,
         [
             f"src/penstock/{room}/x.cc:1: expected protos only in plan, "
-            f"engine, session, main; found penstock/plan.pb.h in {room}"
+            f"tuner, engine, session, main; found penstock/plan.pb.h in {room}"
         ],
     )
 

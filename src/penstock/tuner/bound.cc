@@ -1,0 +1,362 @@
+#include "penstock/tuner/bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "penstock/tuner/histogram.h"
+
+namespace penstock::tuner {
+namespace {
+
+constexpr size_t kMaxLimits = 16;
+constexpr double kErrors = 2;  // standard errors of an interval
+
+double Shifted(const Estimate& estimate, double errors) {
+  // However uncertain, what was seen to cost something costs something.
+  return std::max(estimate.value + errors * estimate.error,
+                  0.25 * estimate.value);
+}
+
+// How many times over a node's dataset is run: the parallelism of the nodes
+// whose functions it is in.
+std::vector<double> OuterTasks(const Model& model, KnobsAre knobs) {
+  std::vector<double> outer(model.nodes.size(), 1);
+  for (size_t i = model.nodes.size(); i-- > 0;) {
+    const int inside = model.nodes[i].inside;
+    if (inside < 0) continue;
+    const NodeModel& around = model.nodes[inside];
+    const bool is_fixed = knobs == KnobsAre::kInForce || around.is_pinned ||
+                          around.is_sequential || around.is_serialized;
+    const double tasks = is_fixed ? static_cast<double>(around.parallelism)
+                                  : static_cast<double>(kMaxTasks);
+    outer[i] = std::min(outer[inside] * tasks, static_cast<double>(kMaxTasks));
+  }
+  return outer;
+}
+
+// What does not depend on the errors: found once for three solutions.
+struct Tasks {
+  std::vector<double> own;     // what a node's tasks are at most
+  std::vector<double> window;  // the same, as the ordered window leaves them
+};
+
+Tasks TasksOf(const Model& model, KnobsAre knobs) {
+  Tasks tasks;
+  const std::vector<double> outer = OuterTasks(model, knobs);
+  tasks.own.resize(model.nodes.size());
+  tasks.window.resize(model.nodes.size(),
+                      std::numeric_limits<double>::infinity());
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    const NodeModel& node = model.nodes[i];
+    const bool is_fixed =
+        knobs == KnobsAre::kInForce || node.is_pinned || node.is_sequential;
+    double own = is_fixed ? static_cast<double>(node.parallelism)
+                          : static_cast<double>(kMaxTasks);
+    own = std::min(own * outer[i], static_cast<double>(kMaxTasks));
+    if (node.is_serialized) own = 1;
+    tasks.own[i] = own;
+    if (!node.keeps_order || own <= 1 || node.reorder_rows == 0) continue;
+    const plan::Histogram& service = (*model.measured)[i].service_ns;
+    const auto rows = static_cast<double>(node.reorder_rows);
+    if (knobs == KnobsAre::kInForce) {
+      tasks.window[i] = TasksInWindow(service, own, rows);
+    } else if (node.is_reorder_pinned) {
+      // As many tasks as do best in it.
+      double best = 1;
+      for (double count = 2; count <= own; count *= 2) {
+        best = std::max(best, TasksInWindow(service, count, rows));
+      }
+      tasks.window[i] = best;
+    }
+  }
+  return tasks;
+}
+
+double OverheadOf(const Model& model, double errors) {
+  double chunks = 0;
+  for (const NodeModel& node : model.nodes) {
+    if (node.hands_over) chunks += node.chunks;
+  }
+  return chunks * model.resources.handoff + Shifted(model.unattributed, errors);
+}
+
+class Solver final {
+ public:
+  Solver(const Model& model, const Tasks& tasks, KnobsAre knobs, double errors)
+      : model_(model), tasks_(tasks), knobs_(knobs), errors_(errors) {}
+
+  // All limits, in no order.
+  std::vector<Limit> Solve() {
+    AddNodes();
+    AddStages();
+    AddDisk();
+    double producer = kUnlimitedRate;
+    for (const Limit& limit : limits_) {
+      producer = std::min(producer, limit.rate);
+    }
+    producer = std::min(producer, AddCores(producer));
+    AddConsumer(producer);
+    return std::move(limits_);
+  }
+
+ private:
+  void Add(Wall wall, int node, double demand, double capacity) {
+    if (!(demand > 0) || !(capacity >= 0)) return;
+    const double rate = std::min(capacity / demand, kUnlimitedRate);
+    limits_.push_back({wall, node, rate, demand, capacity});
+  }
+
+  // The law as it may be at this end of the interval.
+  Scaling LawOf(const NodeModel& node) const {
+    const double factor = errors_ > 0 ? 2 : errors_ < 0 ? 0.5 : 1;
+    return {std::min(node.scaling.contention * factor, 1.0),
+            node.scaling.coherence * factor};
+  }
+
+  void AddNodes() {
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      const int place = static_cast<int>(i);
+      const double busy = Shifted(node.busy, errors_);
+      if (busy > 0) {
+        const Wall wall = node.is_serialized   ? Wall::kSerialized
+                          : node.is_sequential ? Wall::kSequential
+                                               : Wall::kTasks;
+        Add(wall, place, busy, WorkOf(LawOf(node), tasks_.own[i]));
+        if (tasks_.window[i] < tasks_.own[i]) {
+          Add(Wall::kReorder, place, busy,
+              WorkOf(LawOf(node), tasks_.window[i]));
+        }
+      }
+      const double depth =
+          knobs_ == KnobsAre::kFree
+              ? static_cast<double>(std::max(node.read_depth, kMaxReadDepth))
+              : static_cast<double>(node.read_depth);
+      if (node.read_depth > 0) {
+        Add(Wall::kReadLatency, place, Shifted(node.read_time, errors_), depth);
+      }
+    }
+  }
+
+  void AddStages() {
+    struct Stage {
+      double busy = 0;
+      double tasks = std::numeric_limits<double>::infinity();
+      int costliest = -1;
+      double most = 0;
+      int nodes = 0;
+    };
+    absl::flat_hash_map<uint32_t, Stage> stages;
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      // What has tasks of its own does not take its puller's time.
+      if (!node.stage || node.is_cached) continue;
+      if (!node.is_sequential && knobs_ == KnobsAre::kFree) continue;
+      if (node.parallelism > 1 || node.is_serialized) continue;
+      const double busy = Shifted(node.busy, errors_);
+      if (busy <= 0) continue;
+      Stage& stage = stages[*node.stage];
+      stage.busy += busy;
+      stage.tasks = std::min(stage.tasks, tasks_.own[i]);
+      ++stage.nodes;
+      if (busy > stage.most) {
+        stage.most = busy;
+        stage.costliest = static_cast<int>(i);
+      }
+    }
+    for (const auto& [number, stage] : stages) {
+      if (stage.nodes > 1) {
+        Add(Wall::kStage, stage.costliest, stage.busy, stage.tasks);
+      }
+    }
+  }
+
+  void AddDisk() {
+    double bytes = 0;
+    double ops = 0;
+    for (const NodeModel& node : model_.nodes) {
+      bytes += Shifted(node.disk_bytes, errors_);
+      ops += Shifted(node.disk_ops, errors_);
+    }
+    const Resources& resources = model_.resources;
+    if (resources.disk_bytes_per_second) {
+      Add(Wall::kDiskBytes, -1, bytes, *resources.disk_bytes_per_second);
+    }
+    if (resources.disk_ops_per_second) {
+      Add(Wall::kDiskOps, -1, ops, *resources.disk_ops_per_second);
+    }
+  }
+
+  // Cores in use at `rate`, and by how much they rise with it.
+  std::pair<double, double> Cores(double rate, double overhead) const {
+    double cores = rate * overhead;
+    double slope = overhead;
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      const double busy = Shifted(node.busy, errors_);
+      if (busy <= 0) continue;
+      const double work = rate * busy;
+      const double cores_of_one = Shifted(node.cpu, errors_) / busy;
+      if (work <= 1 || tasks_.own[i] <= 1) {
+        cores += work * cores_of_one;
+        slope += busy * cores_of_one;
+        continue;
+      }
+      const Scaling law = LawOf(node);
+      const double tasks = TasksFor(law, work);
+      if (!std::isfinite(tasks)) {
+        return {std::numeric_limits<double>::infinity(), 0};
+      }
+      cores += tasks * cores_of_one;
+      const double steep = 1 - work * (2 * law.coherence * tasks +
+                                       law.contention - law.coherence);
+      slope += tasks / work / std::max(steep, 1e-9) * busy * cores_of_one;
+    }
+    return {cores, slope};
+  }
+
+  // The rate at which all cores are in use, where the others allow `most`.
+  double AddCores(double most) {
+    const double capacity = model_.resources.cores;
+    const double overhead = OverheadOf(model_, errors_);
+    double demand = overhead;
+    for (const NodeModel& node : model_.nodes) {
+      demand += Shifted(node.cpu, errors_);
+    }
+    if (demand <= 0) return kUnlimitedRate;
+    // Convex and rising: from the right, Newton's steps stay on the right.
+    double rate =
+        std::min({capacity / demand, most * (1 - 1e-9), kUnlimitedRate});
+    for (int step = 0; step < 40; ++step) {
+      const auto [cores, slope] = Cores(rate, overhead);
+      if (!std::isfinite(cores)) {
+        rate *= 0.5;
+        continue;
+      }
+      if (cores <= capacity || slope <= 0) {
+        // Others bind first: how far the cores are, in proportion.
+        if (step == 0 && cores > 0) {
+          rate = std::max(rate, rate * capacity / cores);
+        }
+        break;
+      }
+      const double next = rate - (cores - capacity) / slope;
+      if (!(next > 0) || next >= rate || rate - next < 1e-12 * rate) break;
+      rate = next;
+    }
+    rate = std::min(rate, kUnlimitedRate);
+    limits_.push_back({Wall::kCores, -1, rate, capacity / rate, capacity});
+    return rate;
+  }
+
+  void AddConsumer(double producer) {
+    const Resources& resources = model_.resources;
+    if (!resources.consumer_time) return;
+    const double time = Shifted(*resources.consumer_time, errors_);
+    Add(Wall::kConsumer, -1, time, 1);
+    if (knobs_ == KnobsAre::kInForce && resources.output_rows == 0) {
+      Add(Wall::kNoOverlap, -1, time + 1 / producer, 1);
+    }
+  }
+
+  const Model& model_;
+  const Tasks& tasks_;
+  const KnobsAre knobs_;
+  const double errors_;
+  std::vector<Limit> limits_;
+};
+
+double Least(const std::vector<Limit>& limits) {
+  double rate = kUnlimitedRate;
+  for (const Limit& limit : limits) rate = std::min(rate, limit.rate);
+  return rate;
+}
+
+}  // namespace
+
+const char* WallName(Wall wall) {
+  switch (wall) {
+    case Wall::kNothing:
+      return "nothing";
+    case Wall::kCores:
+      return "cores";
+    case Wall::kTasks:
+      return "tasks";
+    case Wall::kSequential:
+      return "sequential node";
+    case Wall::kSerialized:
+      return "serialized node";
+    case Wall::kStage:
+      return "inline nodes";
+    case Wall::kReorder:
+      return "ordered window";
+    case Wall::kReadLatency:
+      return "reads under way";
+    case Wall::kDiskBytes:
+      return "disk bytes";
+    case Wall::kDiskOps:
+      return "disk operations";
+    case Wall::kConsumer:
+      return "consumer";
+    case Wall::kNoOverlap:
+      return "no buffer";
+  }
+  return "nothing";
+}
+
+double Bound::next_wall_gain() const {
+  if (limits.size() < 2 || limits[0].rate <= 0) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return limits[1].rate / limits[0].rate - 1;
+}
+
+double TasksInWindow(const plan::Histogram& service_ns, double tasks,
+                     double rows) {
+  const double mean = MeanOf(service_ns);
+  if (mean <= 0 || tasks <= 1) return tasks;
+  // While the oldest row is computed, the window's others are done; then all
+  // wait. Slow rows that are in one window wait together.
+  const double covered = rows * mean / tasks;
+  const Tail tail = TailAbove(service_ns, covered);
+  const double together = std::max(1.0, rows * tail.share);
+  return mean / (mean / tasks + tail.mean_excess / together);
+}
+
+double CoresAt(const Model& model, double rate) {
+  double cores = rate * OverheadOf(model, 0);
+  for (const NodeModel& node : model.nodes) {
+    if (node.busy.value <= 0) continue;
+    const double work = rate * node.busy.value;
+    const bool is_one = node.is_sequential || node.is_serialized;
+    const double tasks = is_one ? work : TasksFor(node.scaling, work);
+    cores += tasks * node.cpu.value / node.busy.value;
+  }
+  return cores;
+}
+
+Bound FindBound(const Model& model, KnobsAre knobs) {
+  const Tasks tasks = TasksOf(model, knobs);
+  Bound bound;
+  bound.limits = Solver(model, tasks, knobs, 0).Solve();
+  bound.rate.middle = Least(bound.limits);
+  bound.rate.low = std::min(
+      bound.rate.middle, Least(Solver(model, tasks, knobs, kErrors).Solve()));
+  bound.rate.high = std::max(
+      bound.rate.middle, Least(Solver(model, tasks, knobs, -kErrors).Solve()));
+  if (bound.limits.empty()) bound.limits.push_back({});
+  const size_t kept = std::min(kMaxLimits, bound.limits.size());
+  const auto order = [](const Limit& a, const Limit& b) {
+    return std::tie(a.rate, a.wall, a.node) < std::tie(b.rate, b.wall, b.node);
+  };
+  std::partial_sort(bound.limits.begin(), bound.limits.begin() + kept,
+                    bound.limits.end(), order);
+  bound.limits.resize(kept);
+  return bound;
+}
+
+}  // namespace penstock::tuner

@@ -1,0 +1,57 @@
+#include "penstock/tuner/buffers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "penstock/tuner/bound.h"
+
+namespace penstock::tuner {
+namespace {
+
+constexpr double kMaxUtilisation = 0.95;
+constexpr double kMaxCv = 10;
+constexpr double kWindowLoss = 0.05;
+
+}  // namespace
+
+int64_t BufferRows(double utilisation, double producer_cv, double consumer_cv) {
+  const double u = std::clamp(utilisation, 0.0, kMaxUtilisation);
+  const double a = std::clamp(producer_cv, 0.0, kMaxCv);
+  const double s = std::clamp(consumer_cv, 0.0, kMaxCv);
+  const double rows = u * u / (1 - u) * (a * a + s * s) / 2;
+  return std::max<int64_t>(2, static_cast<int64_t>(std::ceil(rows - 1e-9)));
+}
+
+int64_t OutputRows(const Model& model, double producer) {
+  const Resources& resources = model.resources;
+  if (!resources.consumer_time || resources.consumer_time->value <= 0) {
+    return 2;
+  }
+  const double consumer = 1 / resources.consumer_time->value;
+  const double slower = std::min(consumer, producer);
+  const double faster = std::max(consumer, producer);
+  // A root element of many rows evens out what single rows vary.
+  double variance = 0;
+  for (const NodeModel& node : model.nodes) {
+    variance = std::max(variance, node.service_cv * node.service_cv /
+                                      std::max(1.0, node.visits));
+  }
+  return BufferRows(faster > 0 ? slower / faster : 0, std::sqrt(variance),
+                    resources.consumer_cv);
+}
+
+int64_t ReorderRows(const plan::Histogram& service_ns, int64_t tasks,
+                    double rows_per_chunk, int64_t most) {
+  // Each task has a chunk under way and another to begin.
+  const double chunk = std::clamp(rows_per_chunk, 1.0, 1e9);
+  double rows = 2 * static_cast<double>(tasks) * chunk;
+  while (rows < static_cast<double>(most) &&
+         TasksInWindow(service_ns, static_cast<double>(tasks), rows) <
+             (1 - kWindowLoss) * static_cast<double>(tasks)) {
+    rows *= 2;
+  }
+  return std::max<int64_t>(
+      tasks, static_cast<int64_t>(std::min(rows, static_cast<double>(most))));
+}
+
+}  // namespace penstock::tuner

@@ -1,0 +1,27 @@
+// How many rows are worth keeping ready, and how wide an ordered window must
+// be: by variance, not by habit.
+#pragma once
+
+#include <cstdint>
+
+#include "penstock/tuner/model.h"
+
+namespace penstock::tuner {
+
+// Rows that a buffer between two stages needs so that neither often waits for
+// the other: the queue of a shared server at this utilisation,
+// u^2 / (1 - u) (ca^2 + cs^2) / 2, rounded up, at least 2.
+//   utilisation  the slower rate's share of the faster, taken as 0.95 at most
+//   producer_cv, consumer_cv  of the times between rows
+int64_t BufferRows(double utilisation, double producer_cv, double consumer_cv);
+
+// The same for what is ready for the consumer, if the pipeline can give
+// `producer` root elements a second.
+int64_t OutputRows(const Model& model, double producer);
+
+// The least rows of an ordered window in which `tasks` tasks lose at most 5 %
+// to rows that take long, or `most`.
+int64_t ReorderRows(const plan::Histogram& service_ns, int64_t tasks,
+                    double rows_per_chunk, int64_t most);
+
+}  // namespace penstock::tuner

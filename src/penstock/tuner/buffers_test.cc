@@ -1,0 +1,51 @@
+#include "penstock/tuner/buffers.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace penstock::tuner {
+namespace {
+
+struct BufferCase {
+  std::string name;
+  double utilisation;
+  double producer_cv;
+  double consumer_cv;
+  int64_t want;
+};
+
+class BufferRowsTest : public testing::TestWithParam<BufferCase> {};
+
+TEST_P(BufferRowsTest, AreByVariance) {
+  const BufferCase& c = GetParam();
+  EXPECT_EQ(BufferRows(c.utilisation, c.producer_cv, c.consumer_cv), c.want);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, BufferRowsTest,
+                         testing::ValuesIn<BufferCase>({
+                             {"Even", 0.9, 0, 0, 2},
+                             {"Idle", 0, 5, 5, 2},
+                             {"Exponential", 0.8, 1, 1, 4},
+                             {"Busy", 0.95, 1, 1, 19},
+                             {"NeverOverThat", 1, 1, 1, 19},
+                             {"Bursty", 0.9, 0, 3, 37},
+                             {"NoNumberIsTooLarge", 9, 1e9, 1e9, 1805},
+                         }),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ReorderRows, AreTheLeastThatLoseLittle) {
+  plan::Histogram tail;
+  for (int b = 0; b < 21; ++b) {
+    tail.add_counts(b == 14 ? 990 : b == 20 ? 10 : 0);
+  }
+  EXPECT_EQ(ReorderRows({}, 4, 8, 1000), 64);
+  const int64_t rows = ReorderRows(tail, 8, 1, 4096);
+  EXPECT_GT(rows, 64);
+  EXPECT_LT(rows, 4096);
+  EXPECT_EQ(ReorderRows(tail, 8, 1, 32), 32);
+  EXPECT_EQ(ReorderRows(tail, 8, 1, 2), 8);  // one row for each task
+}
+
+}  // namespace
+}  // namespace penstock::tuner

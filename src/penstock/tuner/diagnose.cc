@@ -1,0 +1,440 @@
+#include "penstock/tuner/diagnose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "penstock/base/status.h"
+#include "penstock/tuner/histogram.h"
+#include "penstock/tuner/legality.h"
+#include "penstock/tuner/what_if.h"
+
+namespace penstock::tuner {
+namespace {
+
+// A consumer that waits less than this is not kept waiting.
+constexpr double kWaits = 0.05;
+constexpr double kWorthDoing = 1.03;
+constexpr size_t kMaxFixes = 8;
+constexpr size_t kMaxNodes = 64;
+
+class Doctor final {
+ public:
+  Doctor(const Model& model, const Budget& budget)
+      : model_(model), budget_(budget), measured_(*model.measured) {}
+
+  absl::StatusOr<Diagnosis> Look() {
+    bound_ = FindBound(model_, KnobsAre::kInForce);
+    out_.possible = bound_.rate;
+    out_.measured = model_.rate.value;
+    PENSTOCK_ASSIGN_OR_RETURN(out_.choice, Choose(model_, budget_));
+    FindWalls();
+    AddEvidence();
+    AddNodes();
+    AddFixes();
+    AddNotes();
+    out_.sentence = Sentence();
+    return std::move(out_);
+  }
+
+ private:
+  std::string NameOf(int place) const {
+    return place >= 0 ? measured_[place].name : "";
+  }
+
+  // With the user's line, where it is known.
+  std::string WhereOf(int place) const {
+    if (place < 0) return "";
+    const plan::Location& at = measured_[place].made_at;
+    if (at.file().empty()) return NameOf(place);
+    return absl::StrCat(NameOf(place), " (", at.file(), ":", at.line(), ")");
+  }
+
+  void FindWalls() {
+    const std::optional<double> waits = model_.consumer_wait_share;
+    // Without a consumer's word, the model's.
+    out_.is_input_bound =
+        waits ? *waits >= kWaits : bound_.wall().wall != Wall::kConsumer;
+    std::vector<const Limit*> walls;
+    for (const Limit& limit : bound_.limits) {
+      const bool is_consumer = limit.wall == Wall::kConsumer;
+      // Who waits is not the limit, whatever the means of both say.
+      if (is_consumer && out_.is_input_bound) continue;
+      walls.push_back(&limit);
+    }
+    if (!out_.is_input_bound) {
+      std::stable_sort(
+          walls.begin(), walls.end(), [](const Limit* a, const Limit* b) {
+            return (a->wall == Wall::kConsumer) > (b->wall == Wall::kConsumer);
+          });
+    }
+    if (!walls.empty()) out_.wall = *walls[0];
+    if (walls.size() > 1) out_.next_wall = *walls[1];
+    out_.next_wall_gain =
+        walls.size() > 1 && walls[0]->rate > 0
+            ? std::max(0.0, walls[1]->rate / walls[0]->rate - 1)
+            : 0;
+  }
+
+  void AddEvidence() {
+    for (const Limit& limit : bound_.limits) {
+      const std::string name = NameOf(limit.node);
+      out_.evidence.push_back(
+          {name.empty() ? WallName(limit.wall)
+                        : absl::StrCat(name, ": ", WallName(limit.wall)),
+           limit.demand * model_.rate.value, limit.capacity, limit.rate});
+    }
+  }
+
+  double AllCpu() const {
+    double cpu = model_.unattributed.value;
+    for (const NodeModel& node : model_.nodes) cpu += node.cpu.value;
+    return cpu;
+  }
+
+  void AddNodes() {
+    const double all = AllCpu();
+    if (all > 0) out_.unattributed_share = model_.unattributed.value / all;
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      const Measured& measured = measured_[i];
+      NodeEvidence line;
+      line.node = static_cast<int>(i);
+      if (all > 0) line.cpu_share = node.cpu.value / all;
+      if (node.cpu.value > 0) {
+        line.rate_per_core = std::min(1 / node.cpu.value, kUnlimitedRate);
+        line.cpu_error = node.cpu.error / node.cpu.value;
+      }
+      line.visits = node.visits;
+      line.row_bytes = measured.row_bytes;
+      line.tasks_useful = measured.active_tasks;
+      line.tasks = node.parallelism;
+      line.service_p50_ns = Quantile(measured.service_ns, 0.5);
+      line.service_p99_ns = Quantile(measured.service_ns, 0.99);
+      out_.nodes.push_back(line);
+    }
+    std::stable_sort(out_.nodes.begin(), out_.nodes.end(),
+                     [](const NodeEvidence& a, const NodeEvidence& b) {
+                       return a.cpu_share > b.cpu_share;
+                     });
+    if (out_.nodes.size() > kMaxNodes) out_.nodes.resize(kMaxNodes);
+  }
+
+  std::string TextOf(const Setting& setting) const {
+    return absl::StrCat("set ", KnobName(setting.kind), " of ",
+                        setting.node < 0 ? "the output" : NameOf(setting.node),
+                        " to ", setting.to);
+  }
+
+  void AddFix(Fix fix) {
+    // Against what the model says of now: both err alike.
+    const bool is_faster =
+        fix.expected.middle > bound_.rate.middle * kWorthDoing;
+    if (is_faster) out_.fixes.push_back(std::move(fix));
+  }
+
+  void AddFixes() {
+    AddTuning();
+    AddCacheFix();
+    if (out_.is_input_bound) {
+      AddPythonFixes();
+      AddSequentialFix();
+      AddFusion();
+      AddHardware();
+    }
+    std::stable_sort(out_.fixes.begin(), out_.fixes.end(),
+                     [](const Fix& a, const Fix& b) {
+                       return a.expected.middle > b.expected.middle;
+                     });
+    // What needs nobody comes first where it does about as much.
+    std::stable_sort(out_.fixes.begin(), out_.fixes.end(),
+                     [&](const Fix& a, const Fix& b) {
+                       return !a.needs_the_user && b.needs_the_user;
+                     });
+    if (out_.fixes.size() > kMaxFixes) out_.fixes.resize(kMaxFixes);
+    AddAdvice();
+  }
+
+  void AddTuning() {
+    absl::StatusOr<Choice> choice = out_.choice;
+    if (out_.choice.cache) {
+      Budget budget = budget_;
+      budget.may_cache = false;
+      choice = Choose(model_, budget);
+    }
+    if (!choice.ok()) return;
+    Fix fix;
+    fix.expected = choice->bound.rate;
+    fix.knobs = choice->knobs;
+    std::vector<std::string> titles;
+    for (const Setting& setting : choice->settings) {
+      if (setting.is_pinned) continue;
+      fix.settings.push_back(setting);
+      if (titles.size() < 3) titles.push_back(TextOf(setting));
+    }
+    if (fix.settings.empty()) return;
+    if (fix.settings.size() > titles.size()) titles.push_back("…");
+    fix.title = absl::StrJoin(titles, ", ");
+    fix.why = absl::StrFormat("%.2g of %.3g cores would be used", choice->cores,
+                              model_.resources.cores);
+    AddFix(std::move(fix));
+  }
+
+  void AddCacheFix() {
+    if (!out_.choice.cache) return;
+    const CacheAfter& cache = *out_.choice.cache->cache;
+    Fix fix;
+    fix.title = absl::StrFormat(
+        "keep %.0f %% of %s's rows in %s", 100 * cache.fraction,
+        NameOf(out_.choice.cache->node),
+        cache.tier == plan::DISK ? "a cache on disk" : "memory");
+    fix.why = absl::StrFormat(
+        "all of them have at most %.3g GB; from the second epoch on",
+        cache.size_bytes / 1e9);
+    fix.expected = out_.choice.bound.rate;
+    fix.knobs = out_.choice.knobs;
+    fix.settings = out_.choice.settings;
+    AddFix(std::move(fix));
+  }
+
+  void Try(std::string title, std::string why,
+           const std::vector<Change>& changes) {
+    const absl::StatusOr<Bound> bound =
+        WhatIf(model_, changes, KnobsAre::kFree);
+    if (!bound.ok()) return;
+    Fix fix;
+    fix.title = std::move(title);
+    fix.why = std::move(why);
+    fix.expected = bound->rate;
+    fix.expected.low = std::min(fix.expected.low, bound_.rate.low);
+    fix.needs_the_user = true;
+    AddFix(std::move(fix));
+  }
+
+  void AddPythonFixes() {
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      const int place = static_cast<int>(i);
+      if (node.is_serialized) {
+        Try(absl::StrCat("write ", WhereOf(place),
+                         " with native functions, or give it processes of its "
+                         "own"),
+            absl::StrFormat("%d tasks use %.2f cores: they wait for one lock",
+                            node.parallelism,
+                            node.cpu.value * model_.rate.value),
+            {ScaleCost{measured_[i].id, 0.25}});
+      } else if (measured_[i].is_python && out_.wall.node == place) {
+        Try(absl::StrCat("write ", WhereOf(place), " with native functions"),
+            "it calls Python for each element",
+            {ScaleCost{measured_[i].id, 0.25}});
+      }
+    }
+  }
+
+  void AddSequentialFix() {
+    if (out_.wall.wall != Wall::kSequential && out_.wall.wall != Wall::kStage) {
+      return;
+    }
+    // Of what is in a function already, that node's tasks are the number.
+    if (model_.nodes[out_.wall.node].inside >= 0) return;
+    Try(absl::StrCat("read several shards at once (interleave over shards), "
+                     "so that each has a ",
+                     NameOf(out_.wall.node), " of its own"),
+        absl::StrCat(WhereOf(out_.wall.node),
+                     " has one task, whatever the number of threads"),
+        {ScaleCost{measured_[out_.wall.node].id,
+                   1 / std::max(1.0, model_.resources.cores)}});
+  }
+
+  // Hand-overs that cost a good part of all CPU.
+  void AddFusion() {
+    std::vector<Change> changes;
+    std::vector<std::string> names;
+    double handed = 0;
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      if (node.inputs.size() != 1) continue;
+      const NodeModel& input = model_.nodes[node.inputs[0]];
+      if (!input.hands_over || input.is_sequential) continue;
+      if (input.chunks * model_.resources.handoff < input.busy.value) continue;
+      handed += input.chunks * model_.resources.handoff;
+      changes.push_back(Fuse{measured_[i].id});
+      if (names.size() < 3) names.push_back(NameOf(node.inputs[0]));
+    }
+    if (changes.empty() || handed < 0.1 * AllCpu()) return;
+    Try(absl::StrCat("batch before ", absl::StrJoin(names, ", "),
+                     ", or map once with all of them"),
+        "handing their rows to other threads costs more than their work",
+        changes);
+  }
+
+  void AddHardware() {
+    const double cores = model_.resources.cores;
+    if (out_.wall.wall == Wall::kCores) {
+      Try(absl::StrFormat("give it %.3g cores instead of %.3g", 2 * cores,
+                          cores),
+          "all cores are in use", {SetCores{2 * cores}});
+    }
+    if (out_.wall.wall == Wall::kDiskBytes ||
+        out_.wall.wall == Wall::kDiskOps) {
+      Try("use a disk that is twice as fast, or smaller files",
+          "the disk gives no more", {ScaleDisk{2}});
+    }
+  }
+
+  // Of the user's own knobs: not faster by the model, but better.
+  void AddAdvice() {
+    for (const Setting& setting : out_.choice.settings) {
+      if (!setting.is_pinned) continue;
+      Fix fix;
+      fix.title = TextOf(setting);
+      fix.why = setting.why;
+      fix.expected = bound_.rate;
+      fix.settings = {setting};
+      fix.needs_the_user = true;
+      out_.fixes.push_back(std::move(fix));
+    }
+  }
+
+  void AddNotes() {
+    for (std::string& fault : FindCacheFaults(model_)) {
+      out_.notes.push_back(std::move(fault));
+    }
+    // The first of each reason: why caches are not where they would help.
+    std::vector<std::string> said;
+    for (const CacheCandidate& candidate : out_.choice.candidates) {
+      if (candidate.why_not.empty() || candidate.cache) continue;
+      if (std::find(said.begin(), said.end(), candidate.why_not) !=
+          said.end()) {
+        continue;
+      }
+      said.push_back(candidate.why_not);
+      if (said.size() > 3) break;
+      out_.notes.push_back(absl::StrCat(
+          "no cache after ", NameOf(candidate.node), ": ", candidate.why_not));
+    }
+    for (size_t i = 0; i < measured_.size(); ++i) {
+      if (measured_[i].has_cache && !measured_[i].is_cache_complete &&
+          !model_.nodes[i].is_cached) {
+        out_.notes.push_back(absl::StrCat(
+            measured_[i].name,
+            " is being filled: what is said here is of the first epoch"));
+      }
+    }
+    if (out_.unattributed_share > 0.1) {
+      out_.notes.push_back(
+          absl::StrFormat("%.0f %% of the CPU was charged to no node",
+                          100 * out_.unattributed_share));
+    }
+    const bool is_waited_for = out_.is_input_bound;
+    if (is_waited_for && bound_.rate.low > 1.4 * model_.rate.value) {
+      out_.notes.push_back(absl::StrFormat(
+          "by what was measured %.4g/s were possible, and %.4g/s were seen: "
+          "something is at work that is not in the model",
+          bound_.rate.middle, model_.rate.value));
+    }
+    if (out_.choice.is_over_memory) {
+      out_.notes.push_back(
+          "one chunk of each node and what the user pinned need more than the "
+          "memory limit");
+    }
+  }
+
+  static std::string Counted(int64_t count, absl::string_view noun) {
+    return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+  }
+
+  std::string WallText() const {
+    const Limit& wall = out_.wall;
+    const std::string where = WhereOf(wall.node);
+    switch (wall.wall) {
+      case Wall::kNothing:
+        return "nothing that was measured is the limit";
+      case Wall::kCores: {
+        const int costliest = out_.nodes.empty() ? -1 : out_.nodes[0].node;
+        return absl::StrFormat(
+            "all cores are in use, %.0f %% of them by %s",
+            out_.nodes.empty() ? 0 : 100 * out_.nodes[0].cpu_share,
+            WhereOf(costliest));
+      }
+      case Wall::kTasks:
+        return absl::StrCat(
+            where, " is kept busy, and has ",
+            Counted(model_.nodes[wall.node].parallelism, "task"));
+      case Wall::kSequential:
+        if (const int around = model_.nodes[wall.node].inside; around >= 0) {
+          return absl::StrCat(where, " is run by ",
+                              Counted(model_.nodes[around].parallelism, "task"),
+                              " of ", NameOf(around));
+        }
+        return absl::StrFormat("%s is sequential, and more threads do not help",
+                               where);
+      case Wall::kSerialized:
+        return absl::StrFormat("the %d tasks of %s use one core between them",
+                               model_.nodes[wall.node].parallelism, where);
+      case Wall::kStage:
+        return absl::StrFormat("one task runs %s and what is inline with it",
+                               where);
+      case Wall::kReorder:
+        return absl::StrFormat("slow rows hold up the ordered window of %s",
+                               where);
+      case Wall::kReadLatency:
+        return absl::StrCat(where, " waits for storage, with ",
+                            Counted(model_.nodes[wall.node].read_depth, "read"),
+                            " under way");
+      case Wall::kDiskBytes:
+        return absl::StrFormat("the disk gives %.3g MB/s", wall.capacity / 1e6);
+      case Wall::kDiskOps:
+        return absl::StrFormat("the disk does %.3g operations a second",
+                               wall.capacity);
+      case Wall::kConsumer:
+        return "the consumer is the limit";
+      case Wall::kNoOverlap:
+        return "nothing is kept ready for the consumer";
+    }
+    return "";
+  }
+
+  std::string Sentence() const {
+    const double cores = model_.resources.cores;
+    const std::string use =
+        absl::StrFormat("%.1f of %.3g cores used", model_.used_cores, cores);
+    if (!out_.is_input_bound) {
+      double producer = kUnlimitedRate;
+      for (const Limit& limit : bound_.limits) {
+        if (limit.wall != Wall::kConsumer && limit.wall != Wall::kNoOverlap) {
+          producer = std::min(producer, limit.rate);
+        }
+      }
+      return absl::StrFormat(
+          "consumer-bound: the pipeline keeps up, and could give %.3g times as "
+          "much; %.2g cores are enough; %s",
+          std::max(1.0, producer / std::max(model_.rate.value, 1e-12)),
+          out_.choice.cores, use);
+    }
+    if (model_.consumer_wait_share) {
+      return absl::StrFormat(
+          "input-bound: the consumer waits %.0f %% of its time; %s; %s",
+          100 * *model_.consumer_wait_share, WallText(), use);
+    }
+    return absl::StrCat("input-bound: ", WallText(), "; ", use);
+  }
+
+  const Model& model_;
+  const Budget& budget_;
+  const std::vector<Measured>& measured_;
+  Bound bound_;
+  Diagnosis out_;
+};
+
+}  // namespace
+
+absl::StatusOr<Diagnosis> Diagnose(const Model& model, const Budget& budget) {
+  return Doctor(model, budget).Look();
+}
+
+}  // namespace penstock::tuner

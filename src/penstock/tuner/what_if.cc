@@ -1,0 +1,228 @@
+#include "penstock/tuner/what_if.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+
+namespace penstock::tuner {
+namespace {
+
+// Of rows in a cache: what copying them costs, on one core.
+constexpr double kCopyBytesPerSecond = 4e9;
+
+void Scale(Estimate& estimate, double factor) {
+  estimate.value *= factor;
+  estimate.error *= factor;
+}
+
+void ScaleAll(NodeModel& node, double factor) {
+  for (Estimate* each : {&node.busy, &node.cpu, &node.disk_bytes,
+                         &node.disk_ops, &node.read_time}) {
+    Scale(*each, factor);
+  }
+  node.chunks *= factor;
+}
+
+Estimate Sum(const Estimate& a, const Estimate& b) {
+  return {a.value + b.value, std::hypot(a.error, b.error)};
+}
+
+absl::Status Positive(absl::string_view what, double value) {
+  if (std::isfinite(value) && value > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("what if: ", what, " must be over 0; got ", value));
+}
+
+class Changer final {
+ public:
+  explicit Changer(Model& model) : model_(model) {}
+
+  absl::Status operator()(const SetCores& change) {
+    PENSTOCK_RETURN_IF_ERROR(Positive("cores", change.cores));
+    model_.resources.cores = change.cores;
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const SetTasks& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    PENSTOCK_RETURN_IF_ERROR(
+        Positive("tasks", static_cast<double>(change.tasks)));
+    if (node->is_sequential && change.tasks != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("what if: node ", change.node,
+                       " is sequential and has one task; got ", change.tasks));
+    }
+    node->parallelism = std::min(change.tasks, kMaxTasks);
+    node->hands_over = node->parallelism > 1 || node->buffer_rows > 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const SetReadDepth& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    PENSTOCK_RETURN_IF_ERROR(
+        Positive("reads", static_cast<double>(change.reads)));
+    node->read_depth = change.reads;
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const SetReorderRows& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    PENSTOCK_RETURN_IF_ERROR(
+        Positive("reorder rows", static_cast<double>(change.rows)));
+    node->reorder_rows = change.rows;
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const SetBufferRows& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    node->buffer_rows = std::max<int64_t>(0, change.rows);
+    node->hands_over = node->parallelism > 1 || node->buffer_rows > 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const SetOutputRows& change) {
+    model_.resources.output_rows = std::max<int64_t>(0, change.rows);
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const ScaleDisk& change) {
+    PENSTOCK_RETURN_IF_ERROR(Positive("disk factor", change.factor));
+    Resources& resources = model_.resources;
+    if (resources.disk_bytes_per_second) {
+      *resources.disk_bytes_per_second *= change.factor;
+    }
+    if (resources.disk_ops_per_second) {
+      *resources.disk_ops_per_second *= change.factor;
+    }
+    // A faster disk also answers sooner, where its speed is what takes time.
+    for (NodeModel& node : model_.nodes) {
+      if (resources.disk_bytes_per_second || resources.disk_ops_per_second) {
+        Scale(node.read_time, 1 / change.factor);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const ScaleCost& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    PENSTOCK_RETURN_IF_ERROR(Positive("cost factor", change.factor));
+    Scale(node->busy, change.factor);
+    Scale(node->cpu, change.factor);
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const CacheAfter& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    if (!(change.fraction > 0) || !(change.fraction <= 1) ||
+        !std::isfinite(change.size_bytes) || change.size_bytes < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "what if: a cache must have a fraction in (0, 1] and a size; got ",
+          change.fraction, " of ", change.size_bytes, " bytes"));
+    }
+    const int place = static_cast<int>(node - model_.nodes.data());
+    const double left = 1 - change.fraction;
+    for (int below : OnlyBelow(model_, place)) {
+      ScaleAll(model_.nodes[below], left);
+      model_.nodes[below].visits *= left;
+      if (left == 0) model_.nodes[below].is_cached = true;
+    }
+    const double chunks = node->chunks;
+    ScaleAll(*node, left);
+    node->chunks = chunks;
+    const double bytes =
+        change.fraction * node->visits * (*model_.measured)[place].row_bytes;
+    const double copying = bytes / kCopyBytesPerSecond;
+    node->busy = Sum(node->busy, {copying, 0.5 * copying});
+    node->cpu = Sum(node->cpu, {copying, 0.5 * copying});
+    if (change.tier == plan::DISK) {
+      node->disk_bytes.value += bytes;
+      model_.cache_disk_bytes += change.fraction * change.size_bytes;
+    } else {
+      model_.cache_memory_bytes += change.fraction * change.size_bytes;
+    }
+    if (left == 0) {
+      // Who reads a full cache computes nothing that could hold others up.
+      node->reorder_rows = 0;
+      node->is_serialized = false;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const Fuse& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    if (node->inputs.size() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("what if: fused nodes must have one input; node ",
+                       change.node, " has ", node->inputs.size()));
+    }
+    NodeModel& input = model_.nodes[node->inputs[0]];
+    node->busy = Sum(node->busy, input.busy);
+    node->cpu = Sum(node->cpu, input.cpu);
+    node->cores_per_task = node->busy.value > 0 && node->cpu.value > 0
+                               ? node->cpu.value / node->busy.value
+                               : 1;
+    node->is_sequential |= input.is_sequential && input.busy.value > 0;
+    if (node->is_sequential) node->parallelism = 1;
+    input.busy = input.cpu = Estimate{};
+    input.hands_over = false;
+    input.buffer_rows = 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const ScaleConsumer& change) {
+    PENSTOCK_RETURN_IF_ERROR(Positive("consumer factor", change.factor));
+    if (model_.resources.consumer_time) {
+      Scale(*model_.resources.consumer_time, 1 / change.factor);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<NodeModel*> Find(uint32_t id) {
+    const std::optional<int> place = FindNode(model_, id);
+    if (place) return &model_.nodes[*place];
+    return absl::InvalidArgumentError(
+        absl::StrCat("what if: node must be one of the model's; got ", id));
+  }
+
+  Model& model_;
+};
+
+}  // namespace
+
+std::vector<int> OnlyBelow(const Model& model, int place) {
+  // Inputs come before users, so one walk down does for each.
+  std::vector<bool> is_below(model.nodes.size(), false);
+  std::vector<bool> is_elsewhere(model.nodes.size(), false);
+  is_below[place] = true;
+  if (place + 1 != static_cast<int>(model.nodes.size())) {
+    is_elsewhere.back() = true;
+  }
+  std::vector<int> found;
+  for (int i = static_cast<int>(model.nodes.size()) - 1; i >= 0; --i) {
+    for (int input : model.nodes[i].inputs) {
+      if (is_below[i]) is_below[input] = true;
+      if (is_elsewhere[i] && i != place) is_elsewhere[input] = true;
+    }
+    if (i != place && is_below[i] && !is_elsewhere[i]) found.push_back(i);
+  }
+  return found;
+}
+
+absl::StatusOr<Model> Apply(Model model, absl::Span<const Change> changes) {
+  for (const Change& change : changes) {
+    PENSTOCK_RETURN_IF_ERROR(std::visit(Changer(model), change));
+  }
+  return model;
+}
+
+absl::StatusOr<Bound> WhatIf(const Model& model,
+                             absl::Span<const Change> changes, KnobsAre knobs) {
+  PENSTOCK_ASSIGN_OR_RETURN(Model changed, Apply(model, changes));
+  return FindBound(changed, knobs);
+}
+
+}  // namespace penstock::tuner

@@ -1,0 +1,174 @@
+#include "penstock/tuner/what_if.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "penstock/tuner/measured_testing.h"
+
+namespace penstock::tuner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+TestRun Chain() {
+  TestRun run;
+  TestNode read = Source(100e3);
+  read.read_bytes = 100e3;
+  run.nodes = {read, Map("decode", 1e-3, 600e3), Map("augment", 1e-3, 600e3),
+               Batch(64, 600e3 * 64)};
+  run.cores = 4;
+  run.disk_bytes_per_second = 250e6;
+  run.consumer_seconds = 1e-3;
+  return run;
+}
+
+double RateOf(const Model& model, const std::vector<Change>& changes,
+              KnobsAre knobs = KnobsAre::kInForce) {
+  const absl::StatusOr<Bound> bound = WhatIf(model, changes, knobs);
+  EXPECT_TRUE(bound.ok()) << bound.status();
+  return bound.ok() ? bound->rate.middle : 0;
+}
+
+TEST(WhatIf, NothingChangesNothing) {
+  const Model model = ModelOf(Chain());
+  for (KnobsAre knobs : {KnobsAre::kInForce, KnobsAre::kFree}) {
+    const Bound now = FindBound(model, knobs);
+    const absl::StatusOr<Bound> then = WhatIf(model, {}, knobs);
+    ASSERT_TRUE(then.ok());
+    EXPECT_EQ(now.rate.low, then->rate.low);
+    EXPECT_EQ(now.rate.middle, then->rate.middle);
+    EXPECT_EQ(now.rate.high, then->rate.high);
+  }
+}
+
+TEST(WhatIf, ChangesCompose) {
+  const Model model = ModelOf(Chain());
+  const double now = RateOf(model, {});
+  EXPECT_NEAR(now, 1 / 0.064, 0.1);
+  // The other map is as slow; only both together help.
+  EXPECT_NEAR(RateOf(model, {SetTasks{1, 2}}), now, 0.1);
+  EXPECT_GT(RateOf(model, {SetTasks{1, 2}, SetTasks{2, 2}}), 1.9 * now - 1);
+  // Then the disk is the limit, until it is faster.
+  const std::vector<Change> four = {SetCores{16}, SetTasks{1, 4},
+                                    SetTasks{2, 4}};
+  EXPECT_NEAR(RateOf(model, four), 250e6 / 6.4e6, 0.1);
+  std::vector<Change> faster = four;
+  faster.push_back(ScaleDisk{10});
+  EXPECT_GT(RateOf(model, faster), 3.5 * now);
+}
+
+TEST(WhatIf, ACacheTakesAwayWhatIsBelow) {
+  const Model model = ModelOf(Chain());
+  const CacheAfter all = {2, plan::MEMORY, 1, 1e9};
+  absl::StatusOr<Model> cached = Apply(model, {all});
+  ASSERT_TRUE(cached.ok());
+  EXPECT_EQ(cached->nodes[0].disk_bytes.value, 0);
+  EXPECT_EQ(cached->nodes[1].cpu.value, 0);
+  EXPECT_TRUE(cached->nodes[1].is_cached);
+  EXPECT_LT(cached->nodes[2].cpu.value, 0.2 * model.nodes[2].cpu.value);
+  EXPECT_EQ(cached->cache_memory_bytes, 1e9);
+  cached = Apply(model, {CacheAfter{2, plan::DISK, 0.5, 1e9}});
+  EXPECT_NEAR(cached->nodes[1].cpu.value, 0.5 * model.nodes[1].cpu.value, 1e-9);
+  EXPECT_NEAR(cached->nodes[2].disk_bytes.value, 0.5 * 64 * 600e3, 1);
+  EXPECT_EQ(cached->cache_disk_bytes, 0.5e9);
+}
+
+TEST(WhatIf, FusedNodesHandNothingOver) {
+  TestRun run = Chain();
+  run.nodes[1].parallelism = 2;
+  run.unattributed_seconds = 64 * 10e-6;
+  const Model model = ModelOf(run);
+  const absl::StatusOr<Model> fused = Apply(model, {Fuse{2}});
+  ASSERT_TRUE(fused.ok());
+  EXPECT_FALSE(fused->nodes[1].hands_over);
+  EXPECT_EQ(fused->nodes[1].cpu.value, 0);
+  EXPECT_NEAR(fused->nodes[2].cpu.value,
+              model.nodes[1].cpu.value + model.nodes[2].cpu.value, 1e-9);
+}
+
+TEST(WhatIf, AFasterConsumerTakesMore) {
+  TestRun run = Chain();
+  run.consumer_seconds = 1;
+  const Model model = ModelOf(run);
+  EXPECT_NEAR(RateOf(model, {}), 1, 0.01);
+  EXPECT_NEAR(RateOf(model, {ScaleConsumer{3}}), 3, 0.03);
+}
+
+TEST(WhatIf, RefusesWhatMeansNothing) {
+  const Model model = ModelOf(Chain());
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::pair<Change, std::string>> cases = {
+      {SetTasks{99, 2}, "must be one of the model's; got 99"},
+      {SetTasks{1, 0}, "tasks must be over 0"},
+      {SetTasks{0, 2}, "is sequential"},
+      {SetCores{-1}, "cores must be over 0"},
+      {SetCores{nan}, "cores must be over 0"},
+      {ScaleDisk{0}, "disk factor"},
+      {CacheAfter{1, plan::MEMORY, 1.5, 1}, "fraction in (0, 1]"},
+      {CacheAfter{1, plan::MEMORY, nan, 1}, "fraction in (0, 1]"},
+      {Fuse{0}, "must have one input"},
+  };
+  for (const auto& [change, want] : cases) {
+    const absl::Status status = Apply(model, {change}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << want;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(want));
+  }
+}
+
+TEST(OnlyBelow, LeavesOutWhatOthersNeed) {
+  TestRun run;
+  // read -> a, read -> b, zip(a, b)
+  TestNode a = Map("a", 1e-3);
+  TestNode b = Map("b", 1e-3);
+  b.inputs = std::vector<uint32_t>{0};
+  TestNode zip = Map("zip", 1e-6);
+  zip.op = plan::Node::kZip;
+  zip.inputs = std::vector<uint32_t>{1, 2};
+  run.nodes = {Source(), a, b, zip};
+  const Model model = ModelOf(run);
+  EXPECT_THAT(OnlyBelow(model, PlaceOf(model, "a")), ElementsAre());
+  EXPECT_THAT(OnlyBelow(model, PlaceOf(model, "zip")),
+              UnorderedElementsAre(0, 1, 2));
+}
+
+// Of 1,000 nodes against 100: about ten times, not a hundred.
+TEST(WhatIf, CostsInProportionToTheNodes) {
+  const auto seconds = [](int nodes) {
+    TestRun run;
+    run.nodes = {Source()};
+    for (int i = 0; i < nodes; ++i) {
+      run.nodes.push_back(Map(absl::StrCat("map_", i), 1e-5));
+      run.nodes.back().parallelism = 2;
+      run.nodes.back().reorder_rows = 64;
+    }
+    const Model model = ModelOf(run);
+    double best = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 20; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int j = 0; j < 10; ++j) {
+        EXPECT_GT(RateOf(model, {SetTasks{5, 4}, SetCores{8},
+                                 CacheAfter{7, plan::MEMORY, 0.5, 1e6}}),
+                  0);
+      }
+      const std::chrono::duration<double> time =
+          std::chrono::steady_clock::now() - start;
+      best = std::min(best, time.count() / 10);
+    }
+    return best;
+  };
+  const double small = seconds(100);
+  const double large = seconds(1000);
+  RecordProperty("microseconds_for_1000_nodes", static_cast<int>(large * 1e6));
+  EXPECT_LT(large, 40 * small) << large * 1e6 << " us";
+}
+
+}  // namespace
+}  // namespace penstock::tuner
