@@ -11,6 +11,7 @@ import select
 import socket
 import struct
 import threading
+import time
 import weakref
 import zlib
 from collections import deque
@@ -43,11 +44,13 @@ _ROWS = 4
 _FRAME = 1
 _END = 2
 _FAILED = 3
-# Package to engine: kind, zero, value.
+# Package to engine: kind, microseconds since the frame before, value.
 _WORD = struct.Struct("<IIQ")
 _DEMAND = 1
 _CONSUMED = 2
 _RELEASED = 3
+_WAITED = 4
+_MAX_GAP_US = (1 << 32) - 1
 _RECEIVE_BYTES = 64 * _EVENT.size
 # Words to the engine gather until it is waited for, or there are this many.
 _FLUSH_BYTES = 16 * _WORD.size
@@ -119,6 +122,10 @@ class _Connection:
         # Rows to ask for next: the first starts the iterator. In row-exact mode
         # those that were returned since are asked for anew.
         self._due = 1
+        # When the last frame was handed over, and how long until the next one
+        # was asked for.
+        self._given_at = time.perf_counter_ns()
+        self._gap_us = 0
         # Whether an exception would find nothing half done.
         self.is_waiting = False
         engine, iterator = self.engine, self._iterator
@@ -172,9 +179,15 @@ class _Connection:
             self._outgoing += _WORD.pack(_DEMAND, 0, self._due)
             self._due = 0
             self.flush()
+        now = time.perf_counter_ns()
+        self._gap_us = (now - self._given_at) // 1000
         events = self._events
         if not events:
             self._receive()
+            waited = time.perf_counter_ns() - now
+            self._outgoing += _WORD.pack(_WAITED, 0, waited)
+            now += waited
+        self._given_at = now
         event = events.popleft()
         if self.is_row_exact:
             self._due = event[_ROWS]
@@ -210,7 +223,8 @@ class _Connection:
 
     def taken(self, frame: int) -> None:
         """Tells the engine, soon, that `frame` was taken."""
-        self._outgoing += _WORD.pack(_CONSUMED, 0, frame)
+        gap = min(self._gap_us, _MAX_GAP_US)
+        self._outgoing += _WORD.pack(_CONSUMED, gap, frame)
         if len(self._outgoing) >= _FLUSH_BYTES:
             self.flush()
 

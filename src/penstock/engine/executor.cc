@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/engine/cpu_share.h"
+
 namespace penstock::engine {
 
 void Task::Wake() {
@@ -66,6 +68,7 @@ void Executor::Loop() {
       task = std::move(queue_.front());
       queue_.pop_front();
     }
+    const SliceTimer timer;
     task->Run();
   }
 }

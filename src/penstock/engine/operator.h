@@ -15,6 +15,7 @@
 #include "penstock/engine/run.h"
 #include "penstock/engine/stream.h"
 #include "penstock/plan.pb.h"
+#include "penstock/snapshot.pb.h"
 
 namespace penstock::engine {
 
@@ -44,6 +45,8 @@ struct OpInfo {
   std::vector<TensorSpec> leaves;  // of its elements
   uint64_t instance = 0;           // of nodes that have one, else 0
   std::vector<int> inputs;         // ids
+  plan::Snapshot::Node described;  // what is the same in every run
+  plan::NodeKnobs pinned;          // by the user
 
   // Adds node and user's line to an error.
   absl::Status Located(const absl::Status& status) const;

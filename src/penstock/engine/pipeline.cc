@@ -13,6 +13,7 @@
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/infer.h"
 #include "penstock/plan/print.h"
+#include "penstock/plan/snapshot.h"
 
 namespace penstock::engine {
 namespace {
@@ -117,7 +118,10 @@ class Builder final {
         if (rows.has_finite()) input_rows = rows.finite();
       }
       context.build_subplan = [&](const plan::Plan& subplan) {
-        return Build(subplan, infos[i]->name + "/");
+        const int outer = std::exchange(inside_, infos[i]->id);
+        OperatorOr built = Build(subplan, infos[i]->name + "/");
+        inside_ = outer;
+        return built;
       };
       PENSTOCK_ASSIGN_OR_RETURN(
           operators[i],
@@ -168,9 +172,38 @@ class Builder final {
                               plan::FromProto(node.output()));
     info.leaves = spec.Flatten();
     for (uint32_t input : node.inputs()) info.inputs.push_back(all[input]->id);
+    Describe(plan, index, info);
     pipeline_->infos_.push_back(std::move(info));
     pipeline_->seeds_.push_back(SeedOf(node));
     return &pipeline_->infos_.back();
+  }
+
+  // What a snapshot says of the node in every run.
+  void Describe(const plan::Plan& plan, int index, OpInfo& info) const {
+    plan::Snapshot::Node& out = info.described;
+    plan::Describe(plan, index, out);
+    out.set_name(info.name);
+    out.set_node(info.id);
+    for (int input : info.inputs) out.add_inputs(input);
+    if (inside_ >= 0) out.set_inside(inside_);
+    const plan::Node& node = plan.nodes(index);
+    const bool is_parallel =
+        (node.has_map() && !node.map().function().has_dataset()) ||
+        (node.has_filter() && out.is_python()) || node.has_interleave();
+    out.set_is_sequential(!is_parallel);
+    const auto pin = [](int64_t value, plan::Knob& knob) {
+      knob.set_value(value);
+      knob.set_chosen_by(plan::USER);
+    };
+    if (node.has_map() && node.map().has_parallelism()) {
+      pin(node.map().parallelism(), *info.pinned.mutable_parallelism());
+    }
+    if (node.has_interleave() && node.interleave().has_parallelism()) {
+      pin(node.interleave().parallelism(), *info.pinned.mutable_parallelism());
+    }
+    if (node.has_prefetch() && node.prefetch().has_buffer_size()) {
+      pin(node.prefetch().buffer_size(), *info.pinned.mutable_buffer_rows());
+    }
   }
 
   // What the node means for the run as a whole.
@@ -201,6 +234,7 @@ class Builder final {
   uint64_t num_keys_ = 0;
   bool is_seen_ = false;
   bool says_how_far_ = false;
+  int inside_ = -1;  // id of the node whose function is being built
 };
 
 absl::StatusOr<std::shared_ptr<const Pipeline>> Pipeline::Build(
@@ -261,6 +295,7 @@ std::shared_ptr<Run> MakeRun(
     run->options.max_element_bytes = options.max_element_bytes();
   }
   run->stats.resize(pipeline.ops().size());
+  run->knobs.resize(pipeline.ops().size());
   for (NodeStats& stats : run->stats) {
     stats.is_counting = environment.has_counters;
   }

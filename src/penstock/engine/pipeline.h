@@ -104,7 +104,7 @@ class Iterator final {
 
   const std::shared_ptr<const Pipeline>& pipeline() const { return pipeline_; }
   // What it has counted so far; may be read while it runs.
-  std::shared_ptr<const Run> run() const { return run_; }
+  std::shared_ptr<Run> run() const { return run_; }
 
  private:
   Iterator(std::shared_ptr<const Pipeline> pipeline, std::shared_ptr<Run> run)

@@ -15,6 +15,7 @@
 #include "penstock/data/frame_memory.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
+#include "penstock/engine/knobs.h"
 #include "penstock/engine/memory_budget.h"
 #include "penstock/engine/row_function.h"
 #include "penstock/engine/row_source.h"
@@ -77,6 +78,7 @@ struct Run {
   Environment environment;
   RunOptions options;
   std::deque<NodeStats> stats;      // by OpInfo::id
+  std::deque<NodeKnobs> knobs;      // by OpInfo::id
   std::vector<RandomState> random;  // by OpInfo::id
 
   // The key that a node's random values and orders begin with. Where the user

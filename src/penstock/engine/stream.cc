@@ -1,6 +1,7 @@
 #include "penstock/engine/stream.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
@@ -13,6 +14,17 @@ thread_local uint64_t inner_ticks = 0;
 
 // Chunks that one pull may leave out before others get their turn.
 constexpr int kMaxSkippedChunks = 64;
+
+// When rows come so slowly that counting them in groups would show them late.
+constexpr double kMaxFlushNanos = 20e6;
+
+uint64_t Nanos(uint64_t ticks) {
+  return static_cast<uint64_t>(static_cast<double>(ticks) * NanosPerTick());
+}
+
+uint64_t Scaled(uint64_t ticks) {
+  return static_cast<uint64_t>(static_cast<double>(ticks) * CpuShare());
+}
 
 // An estimate that costs little: strings and ragged rows are sampled.
 int64_t ApproximateBytes(const Chunk& chunk) {
@@ -31,6 +43,17 @@ int64_t ApproximateBytes(const Chunk& chunk) {
 
 }  // namespace
 
+int Histogram::BucketOf(uint64_t value) {
+  return std::min(static_cast<int>(std::bit_width(value)), kBuckets - 1);
+}
+
+void NodeStats::SeeRows(uint64_t count, uint64_t row_bytes) {
+  bytes_per_row.Add(row_bytes, count);
+  if (row_bytes > largest_row.load(std::memory_order_relaxed)) {
+    largest_row.store(row_bytes, std::memory_order_relaxed);
+  }
+}
+
 void StreamCounters::Flush(NodeStats& stats) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   stats.rows.fetch_add(rows, kRelaxed);
@@ -38,16 +61,34 @@ void StreamCounters::Flush(NodeStats& stats) {
   stats.bytes.fetch_add(bytes, kRelaxed);
   stats.errors.fetch_add(errors, kRelaxed);
   stats.self_ticks.fetch_add(self_ticks, kRelaxed);
+  stats.cpu_ticks.fetch_add(Scaled(self_ticks), kRelaxed);
+  stats.wait_in_ticks.fetch_add(wait_in_ticks, kRelaxed);
+  stats.wait_out_ticks.fetch_add(wait_out_ticks, kRelaxed);
   stats.blocked.fetch_add(blocked, kRelaxed);
+  // Of the means of many rows: those of single ones would cost too much.
+  if (rows > 0) {
+    stats.SeeRows(rows, bytes / rows);
+    if (stats.tasks.load(kRelaxed) == 0) {
+      stats.nanos_per_row.Add(Nanos(self_ticks) / rows, rows);
+    }
+  }
+  const uint64_t flushed = last_flush;
   *this = StreamCounters();
+  last_flush = flushed;
 }
 
-WorkTimer::WorkTimer(NodeStats& stats) : stats_(stats), start_(Ticks()) {}
+WorkTimer::WorkTimer(NodeStats& stats, int64_t rows)
+    : stats_(stats), rows_(rows), start_(Ticks()) {}
 
 WorkTimer::~WorkTimer() {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
   const uint64_t elapsed = Ticks() - start_;
   inner_ticks += elapsed;
-  stats_.self_ticks.fetch_add(elapsed, std::memory_order_relaxed);
+  stats_.self_ticks.fetch_add(elapsed, kRelaxed);
+  stats_.cpu_ticks.fetch_add(Scaled(elapsed), kRelaxed);
+  stats_.tasks.fetch_add(1, kRelaxed);
+  stats_.task_ticks.fetch_add(elapsed, kRelaxed);
+  if (rows_ > 0) stats_.nanos_per_row.Add(Nanos(elapsed) / rows_, rows_);
 }
 
 Stream::~Stream() { counters_.Flush(*stats_); }
@@ -78,13 +119,19 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
   }
   const uint64_t outer_ticks = std::exchange(inner_ticks, 0);
   const uint64_t start = Ticks();
+  if (last_end_ != 0 && start > last_end_) {
+    (was_blocked_ ? counters_.wait_in_ticks : counters_.wait_out_ticks) +=
+        start - last_end_;
+  }
   absl::StatusOr<Pull> pull = DoNext(
       {std::min(request.max_rows, row_limit_), request.waker, request.group});
-  const uint64_t elapsed = Ticks() - start;
+  last_end_ = Ticks();
+  const uint64_t elapsed = last_end_ - start;
   counters_.self_ticks += elapsed - std::min(elapsed, inner_ticks);
   inner_ticks = outer_ticks + elapsed;
   if (!pull.ok()) return pull;
 
+  was_blocked_ = pull->is_blocked();
   if (pull->has_rows()) {
     const Chunk& chunk = pull->chunk;
     const int64_t bytes = ApproximateBytes(chunk);
@@ -98,8 +145,13 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
   } else if (pull->is_blocked() && counts_ == Counts::kAll) {
     ++counters_.blocked;
   }
-  // Six atomic adds: once for many rows, or once for many small pulls.
-  if (++counters_.pulls >= 64 || counters_.rows >= 512 || pull->is_end()) {
+  // A dozen atomic adds: once for many rows, for many small pulls, or in a
+  // while.
+  static const auto kMaxTicks =
+      static_cast<uint64_t>(kMaxFlushNanos / NanosPerTick());
+  if (++counters_.pulls >= 64 || counters_.rows >= 512 || pull->is_end() ||
+      last_end_ - counters_.last_flush > kMaxTicks) {
+    counters_.last_flush = last_end_;
     counters_.Flush(*stats_);
   }
   return pull;

@@ -97,6 +97,8 @@ class Stream {
   NodeStats* const stats_;
   const Counts counts_;
   StreamCounters counters_;
+  uint64_t last_end_ = 0;  // ticks; 0: not asked yet
+  bool was_blocked_ = false;
   int64_t skip_rows_ = 0;
   // Rows that keep a chunk within kMaxChunkBytes, learnt from those given: one
   // that makes large rows out of small ones is not asked for thousands.

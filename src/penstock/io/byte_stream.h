@@ -2,6 +2,7 @@
 // thread that has better things to do than wait for a disk.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "penstock/io/block.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
+#include "penstock/io/io_stats.h"
 
 namespace penstock::io {
 
@@ -34,6 +36,11 @@ struct ByteStreamOptions {
   // Blocks being read or read and not yet taken, when storage has to be waited
   // for; at least 1. Bytes in the page cache are read when they are asked for.
   size_t read_ahead = 4;
+  // The same, where it is over 0: may change while the stream is read, and
+  // outlives it.
+  const std::atomic<int64_t>* read_ahead_now = nullptr;
+  // Where to count; unset: nowhere.
+  std::shared_ptr<IoStats> stats = nullptr;
 };
 
 // One caller at a time.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
 
@@ -22,6 +23,11 @@ struct Read {
 
 // Shared by the stream and the reads under way, so that either may go first.
 struct Shared {
+  explicit Shared(std::shared_ptr<IoStats> given_stats)
+      : stats(given_stats != nullptr ? std::move(given_stats)
+                                     : std::make_shared<IoStats>()) {}
+
+  const std::shared_ptr<IoStats> stats;
   Mutex mutex;
   bool is_dropped ABSL_GUARDED_BY(mutex) = false;
   std::function<void()> wake ABSL_GUARDED_BY(mutex);
@@ -33,8 +39,12 @@ void Perform(Shared& shared, File& file, const std::shared_ptr<Read>& read) {
     MutexLock lock(&shared.mutex);
     if (shared.is_dropped) return;
   }
+  const int64_t start = SteadyClock().NowNanos();
   absl::StatusOr<size_t> result =
       file.ReadAt(read->offset, read->memory.get(), read->num_bytes);
+  shared.stats->nanos += SteadyClock().NowNanos() - start;
+  shared.stats->reads += 1;
+  if (result.ok()) shared.stats->bytes += *result;
   std::function<void()> wake;
   {
     MutexLock lock(&shared.mutex);
@@ -55,8 +65,15 @@ class PlainStream final : public ByteStream {
         block_pool_(std::move(block_pool)),
         io_pool_(options.io_pool),
         read_ahead_(std::max<size_t>(1, options.read_ahead)),
+        read_ahead_now_(options.read_ahead_now),
+        shared_(std::make_shared<Shared>(options.stats)),
         offset_(start_offset),
-        ahead_offset_(start_offset) {}
+        ahead_offset_(start_offset) {
+    const auto size = static_cast<double>(file_->size());
+    shared_->stats->files += 1;
+    shared_->stats->file_bytes += size;
+    shared_->stats->file_bytes_squared += size * size;
+  }
 
   ~PlainStream() override {
     std::function<void()> dropped;
@@ -104,6 +121,8 @@ class PlainStream final : public ByteStream {
         file_->TryReadAt(offset_, memory.get(), num_bytes));
     if (!n.has_value()) return std::nullopt;
     if (*n == 0) return Shrank(offset_);
+    shared_->stats->bytes += *n;
+    shared_->stats->cached_bytes += *n;
     offset_ += static_cast<int64_t>(*n);
     ahead_offset_ = offset_;
     const char* bytes = memory.get();
@@ -129,13 +148,20 @@ class PlainStream final : public ByteStream {
     return Block{.owner = std::move(read->memory), .bytes = {bytes, n}};
   }
 
+  size_t MaxReads() const {
+    const int64_t now = read_ahead_now_ == nullptr
+                            ? 0
+                            : read_ahead_now_->load(std::memory_order_relaxed);
+    return now > 0 ? static_cast<size_t>(now) : read_ahead_;
+  }
+
   // Keeps storage busy, unless the kernel has read ahead of us already: then
   // the reads under way run out and the page cache serves again.
   void ReadAhead() {
     while (ahead_offset_ < file_->size()) {
       {
         MutexLock lock(&shared_->mutex);
-        if (shared_->reads.size() >= read_ahead_) break;
+        if (shared_->reads.size() >= MaxReads()) break;
       }
       char probe;
       const auto last = static_cast<int64_t>(BlockBytesAt(ahead_offset_)) - 1;
@@ -173,7 +199,8 @@ class PlainStream final : public ByteStream {
   const std::shared_ptr<BlockPool> block_pool_;
   IoPool* const io_pool_;
   const size_t read_ahead_;
-  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  const std::atomic<int64_t>* const read_ahead_now_;
+  const std::shared_ptr<Shared> shared_;
 
   int64_t offset_;        // of the first byte not yet returned
   int64_t ahead_offset_;  // of the first byte not yet being read

@@ -33,8 +33,8 @@ absl::Status CheckNumbers(const Snapshot::Node& node) {
     return Bad(node, "must have histograms of at most 65 buckets");
   }
   if (!IsCount(node.active_task_ns()) || !IsCount(node.queue().row_ns()) ||
-      !IsCount(node.files().finished_bytes()) ||
-      !IsCount(node.files().finished_bytes_squared())) {
+      !IsCount(node.files().opened_bytes()) ||
+      !IsCount(node.files().opened_bytes_squared())) {
     return Bad(node, "must have finite, non-negative integrals");
   }
   if (node.name().size() > kMaxText) {
@@ -158,6 +158,7 @@ void Subtract(const Snapshot::Node& before, Snapshot::Node& node,
   if (node.has_active_task_ns()) PENSTOCK_SUBTRACT(node, active_task_ns);
   PENSTOCK_SUBTRACT(node, python_ns);
   PENSTOCK_SUBTRACT(node, io_bytes);
+  PENSTOCK_SUBTRACT(node, held_file_bytes);
   PENSTOCK_SUBTRACT(node, io_ops);
   PENSTOCK_SUBTRACT(node, io_ns);
   less(before.service_ns(), *node.mutable_service_ns());

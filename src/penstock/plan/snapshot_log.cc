@@ -16,7 +16,6 @@ namespace penstock::plan {
 namespace {
 
 constexpr std::string_view kMagic = "PSNP";
-constexpr size_t kHeadBytes = 8;
 constexpr size_t kRecordHeadBytes = 12;
 
 void Put(uint64_t value, int bytes, std::string& out) {
@@ -74,7 +73,7 @@ absl::Status AppendSnapshot(const Snapshot& snapshot, std::string& log) {
 SnapshotLog ParseSnapshotLog(std::string_view log) {
   SnapshotLog result;
   if (log.empty()) return result;
-  if (log.size() < kHeadBytes || log.substr(0, 4) != kMagic) {
+  if (log.size() < kSnapshotHeadBytes || log.substr(0, 4) != kMagic) {
     result.status = absl::DataLossError(
         "expected a snapshot file, which begins with PSNP; found another");
     return result;
@@ -86,7 +85,7 @@ SnapshotLog ParseSnapshotLog(std::string_view log) {
                                          kSnapshotVersion, "; got ", version));
     return result;
   }
-  size_t offset = kHeadBytes;
+  size_t offset = kSnapshotHeadBytes;
   while (offset < log.size()) {
     const std::string_view rest = log.substr(offset);
     if (rest.size() < kRecordHeadBytes) {

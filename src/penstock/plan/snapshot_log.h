@@ -17,6 +17,7 @@
 
 namespace penstock::plan {
 
+inline constexpr size_t kSnapshotHeadBytes = 8;
 // A larger record is refused before memory is given to it.
 inline constexpr size_t kMaxSnapshotBytes = size_t{16} << 20;
 inline constexpr size_t kMaxSnapshotLogBytes = size_t{1} << 30;

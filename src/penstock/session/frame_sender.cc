@@ -19,6 +19,7 @@ constexpr uint32_t kFailed = 3;
 constexpr uint32_t kDemand = 1;
 constexpr uint32_t kConsumed = 2;
 constexpr uint32_t kReleased = 3;
+constexpr uint32_t kWaited = 4;
 
 struct ToTrainer {
   uint32_t kind;
@@ -35,8 +36,8 @@ static_assert(sizeof(ToTrainer) == 64);
 
 struct ToEngine {
   uint32_t kind;
-  uint32_t zero;
-  uint64_t value;
+  uint32_t gap_us;  // of kConsumed: between this frame and the one before it
+  uint64_t value;   // rows, a frame, or nanoseconds
 };
 static_assert(sizeof(ToEngine) == 16);
 
@@ -70,7 +71,8 @@ int64_t FrameSender::Credit() {
   const bool may_run_ahead =
       untaken_frames_ < 2 ||
       (untaken_bytes_ < options_.run_ahead_bytes / share &&
-       untaken_frames_ < options_.run_ahead_frames / share);
+       untaken_frames_ < options_.run_ahead_frames / share &&
+       (run_ahead_rows_ == 0 || untaken_rows_ < run_ahead_rows_));
   is_resting_ = !may_run_ahead;
   return may_run_ahead ? std::min(rows_per_frame_, options_.max_rows) : 0;
 }
@@ -211,7 +213,9 @@ absl::StatusOr<bool> FrameSender::Send() {
     MutexLock lock(&mutex_);
     message.frame = next_frame_++;
     const auto bytes = static_cast<int64_t>(frame->chunk_bytes);
-    frames_[message.frame] = Sent{std::move(frame->memory), bytes};
+    frames_[message.frame] =
+        Sent{std::move(frame->memory), bytes, load.chunk.rows};
+    untaken_rows_ += load.chunk.rows;
     untaken_bytes_ += bytes;
     ++untaken_frames_;
     demand_ -= load.chunk.rows;
@@ -243,22 +247,22 @@ absl::Status FrameSender::OnReadable() {
           has_started_ = true;
           demand_ += static_cast<int64_t>(std::min(message.value, kMaxDemand));
           break;
+        case kWaited:
+          consumer_.wait_ns += static_cast<int64_t>(message.value);
+          break;
         case kConsumed:
+          CountGap(message.gap_us);
           for (auto it = frames_.upper_bound(last_taken_);
                it != frames_.end() && it->first <= message.value; ++it) {
             last_taken_ = it->first;
             if (std::exchange(it->second.is_taken, true)) continue;
-            untaken_bytes_ -= it->second.bytes;
-            --untaken_frames_;
+            Taken(it->second);
           }
           break;
         case kReleased: {
           auto it = frames_.find(message.value);
           if (it == frames_.end()) break;
-          if (!it->second.is_taken) {
-            untaken_bytes_ -= it->second.bytes;
-            --untaken_frames_;
-          }
+          if (!it->second.is_taken) Taken(it->second);
           frames_.erase(it);
           break;
         }
@@ -271,6 +275,36 @@ absl::Status FrameSender::OnReadable() {
   partial_.erase(0, at);
   Wake();
   return absl::OkStatus();
+}
+
+void FrameSender::Taken(const Sent& frame) {
+  untaken_bytes_ -= frame.bytes;
+  untaken_rows_ -= frame.rows;
+  --untaken_frames_;
+  consumer_.rows += static_cast<uint64_t>(frame.rows);
+  last_frame_rows_ = frame.rows;
+}
+
+void FrameSender::CountGap(uint32_t gap_us) {
+  if (last_frame_rows_ == 0) return;  // before the first frame
+  const double gap_ns = 1e3 * gap_us;
+  const auto rows = static_cast<double>(last_frame_rows_);
+  consumer_.gaps += static_cast<uint64_t>(last_frame_rows_);
+  consumer_.gap_ns += gap_ns;
+  consumer_.gap_ns_squared += gap_ns * gap_ns / rows;
+}
+
+ConsumerCounts FrameSender::consumer() const {
+  MutexLock lock(&mutex_);
+  return consumer_;
+}
+
+void FrameSender::SetRunAheadRows(int64_t rows) {
+  {
+    MutexLock lock(&mutex_);
+    run_ahead_rows_ = rows;
+  }
+  Wake();
 }
 
 void FrameSender::Close() {

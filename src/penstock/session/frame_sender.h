@@ -31,6 +31,16 @@ struct FrameOptions {
   int64_t max_element_bytes = int64_t{2} << 30;
 };
 
+// What the trainer did between rows, as it says.
+struct ConsumerCounts {
+  uint64_t rows = 0;    // taken
+  int64_t wait_ns = 0;  // for the engine
+  // Between rows; those of one frame are taken to be as long as each other.
+  uint64_t gaps = 0;
+  double gap_ns = 0;
+  double gap_ns_squared = 0;
+};
+
 // A task on the executor. It runs while there is credit: frames that the
 // trainer has taken give it back. Full memory stops it only while there are
 // frames that the trainer has not taken: arrays that it keeps never do.
@@ -52,6 +62,12 @@ class FrameSender final : public engine::Task {
   uint64_t rows() const { return rows_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
+  ConsumerCounts consumer() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Rows sent and not yet taken, at most, beside the other limits; 0: any.
+  void SetRunAheadRows(int64_t rows) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Knobs may be changed while it runs.
+  engine::Run& mutable_run() { return *run_; }
+
   // Reads the trainer's messages. Cancelled when it closed its end.
   absl::Status OnReadable() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the run; streams are freed on the executor.
@@ -64,6 +80,7 @@ class FrameSender final : public engine::Task {
   struct Sent {
     Owner memory;
     int64_t bytes;
+    int64_t rows;
     bool is_taken = false;
   };
 
@@ -83,13 +100,15 @@ class FrameSender final : public engine::Task {
   // Puts errors in the place of rows that are too large.
   Chunk WithoutLargeRows(Chunk chunk) const;
   static Load Failure(const absl::Status& status);
+  void Taken(const Sent& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountGap(uint32_t gap_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether load_ was put on its way: false if memory must come first.
   absl::StatusOr<bool> Send() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const FrameOptions options_;
   const Descriptor socket_;
   const std::shared_ptr<const engine::Pipeline> pipeline_;
-  const std::shared_ptr<const engine::Run> run_;
+  const std::shared_ptr<engine::Run> run_;
   const std::shared_ptr<FrameMemory> memory_;
   // Touched by the task alone.
   std::unique_ptr<engine::Iterator> iterator_;
@@ -99,7 +118,7 @@ class FrameSender final : public engine::Task {
   std::optional<Load> load_;  // computed, not sent: no room, or not enough
   std::optional<Load> next_;  // what comes after load_, if that is known
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   // Rows asked for less rows sent; kept if exact_rows_ahead is set.
   int64_t demand_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
@@ -113,6 +132,10 @@ class FrameSender final : public engine::Task {
   uint64_t last_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // and all before it
   int64_t untaken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t untaken_frames_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t untaken_rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t run_ahead_rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  ConsumerCounts consumer_ ABSL_GUARDED_BY(mutex_);
+  int64_t last_frame_rows_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last taken
   std::string partial_;  // of a message; OnReadable() alone
 };
 

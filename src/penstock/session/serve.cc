@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -84,7 +85,9 @@ absl::Status Serve(Descriptor control, Descriptor service) {
     watched.push_back({control.get(), POLLIN, 0});
     watched.push_back({session.service().fd(), POLLIN, 0});
     for (int fd : session.IteratorSockets()) watched.push_back({fd, POLLIN, 0});
-    if (poll(watched.data(), watched.size(), kLimitsMillis) < 0) {
+    const int due = session.Tick();
+    const int wait = due < 0 ? kLimitsMillis : std::min(due, kLimitsMillis);
+    if (poll(watched.data(), watched.size(), wait) < 0) {
       if (errno == EINTR) continue;
       return absl::InternalError(
           absl::StrCat("cannot wait: ", std::strerror(errno)));

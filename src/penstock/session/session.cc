@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,12 +39,6 @@ uint64_t RandomWord() {
   while (getrandom(&word, sizeof(word), 0) != sizeof(word)) {
   }
   return word | 1;  // 0 means none
-}
-
-int64_t ProcessCpuNanos() {
-  timespec time;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
 
 absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes) {
@@ -180,6 +173,18 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
       return DoGetSegment(request.get_segment());
     case Request::kGetStats:
       response = DoGetStats(request.get_stats());
+      break;
+    case Request::kTrace:
+      response = DoTrace(request.trace());
+      break;
+    case Request::kExplain:
+      response = DoExplain(request.explain());
+      break;
+    case Request::kWhatIf:
+      response = DoWhatIf(request.what_if());
+      break;
+    case Request::kSetKnobs:
+      response = DoSetKnobs(request.set_knobs());
       break;
     case Request::CALL_NOT_SET:
       return absl::InvalidArgumentError("a request names no call");
@@ -445,6 +450,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   reading.sender = std::make_shared<FrameSender>(
       &executor_, *std::move(iterator), std::move(environment.frames),
       std::move(fds[0]), options);
+  ApplyKnobs(call.knobs(), *reading.sender);
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
   reading.python_before = python_.times();
@@ -460,12 +466,17 @@ io::FileSystem* Session::FilesFrom(const std::string& directory) {
   return files.get();
 }
 
-absl::StatusOr<FrameSender*> Session::FindSender(uint64_t iterator) {
+absl::StatusOr<Session::Reading*> Session::FindReading(uint64_t iterator) {
   auto it = iterators_.find(iterator);
   if (it == iterators_.end()) {
     return absl::NotFoundError(absl::StrCat("no iterator ", iterator));
   }
-  return it->second.sender.get();
+  return &it->second;
+}
+
+absl::StatusOr<FrameSender*> Session::FindSender(uint64_t iterator) {
+  PENSTOCK_ASSIGN_OR_RETURN(Reading * reading, FindReading(iterator));
+  return reading->sender.get();
 }
 
 absl::StatusOr<Answer> Session::DoGetSegment(const GetSegment& call) {
@@ -516,7 +527,7 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
         static_cast<double>(from.self_ticks) * NanosPerTick()));
     node->set_blocked(from.blocked);
     for (int input : info.inputs) node->add_inputs(input);
-    io_bytes += from.io_bytes;
+    io_bytes += from.io->bytes;
   }
   stats->set_io_bytes(io_bytes);
   return response;

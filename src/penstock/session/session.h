@@ -20,6 +20,7 @@
 #include "penstock/session.pb.h"
 #include "penstock/session/frame_sender.h"
 #include "penstock/session/host_limits.h"
+#include "penstock/session/recording.h"
 #include "penstock/session/service_channel.h"
 
 namespace penstock::session {
@@ -39,6 +40,9 @@ class Session final {
 
   // Answers a call; `fds` came with it. Never fails: errors are answers.
   Answer Handle(const Request& request, std::vector<Descriptor> fds);
+
+  // Does what is due; gives the milliseconds until something is again, or -1.
+  int Tick();
 
   // What the process may use has changed. The number of threads stays.
   void SetLimits(const HostLimits& limits);
@@ -64,6 +68,10 @@ class Session final {
                                           std::vector<Descriptor> fds);
   absl::StatusOr<Answer> DoGetSegment(const GetSegment& call);
   absl::StatusOr<Response> DoGetStats(const GetStats& call);
+  absl::StatusOr<Response> DoTrace(const session::Trace& call);
+  absl::StatusOr<Response> DoExplain(const Explain& call);
+  absl::StatusOr<Response> DoWhatIf(const WhatIf& call);
+  absl::StatusOr<Response> DoSetKnobs(const SetKnobs& call);
   absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
   io::FileSystem* FilesFrom(const std::string& directory);
 
@@ -72,7 +80,15 @@ class Session final {
     int64_t started_ns = 0;
     int64_t cpu_ns_before = 0;
     pool::PythonTimes python_before;
+    std::unique_ptr<Recording> recording;
   };
+
+  static int64_t ProcessCpuNanos();
+  static void ApplyKnobs(const plan::Knobs& knobs, FrameSender& sender);
+  absl::StatusOr<Reading*> FindReading(uint64_t iterator);
+  plan::Snapshot SnapshotOf(uint64_t iterator, const Reading& reading);
+  // The snapshots of an iterator, the last of them of now.
+  absl::StatusOr<std::vector<plan::Snapshot>> Recorded(uint64_t iterator);
 
   HostLimits limits_;
   ServiceChannel service_;

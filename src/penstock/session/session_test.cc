@@ -18,8 +18,12 @@
 namespace penstock::session {
 namespace {
 
+using ::penstock::plan::Report;
 using ::penstock::plan_testing::Plan;
+using ::testing::AllOf;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
@@ -48,6 +52,22 @@ class SessionTest : public ::testing::Test {
     std::vector<Descriptor> fds;
     fds.push_back(std::move(far));
     return Ask(request, std::move(fds));
+  }
+
+  // A word of the trainer's.
+  void Say(uint32_t kind, uint32_t gap_us, uint64_t value) {
+    char word[16];
+    std::memcpy(word, &kind, 4);
+    std::memcpy(word + 4, &gap_us, 4);
+    std::memcpy(word + 8, &value, 8);
+    ASSERT_TRUE(SendAll(trainer_.get(), {word, sizeof(word)}).ok());
+    session_.OnReadable(session_.IteratorSockets()[0]);
+  }
+  static int TasksOfMap(const plan::Report& report) {
+    for (const plan::Report::Node& node : report.nodes()) {
+      if (node.name() == "map_1") return static_cast<int>(node.tasks());
+    }
+    return -1;
   }
 
   Descriptor service_;
@@ -285,6 +305,84 @@ TEST_F(SessionTest, AnIteratorFromItsStartToItsEnd) {
   EXPECT_TRUE(session_.IteratorSockets().empty());
   EXPECT_EQ(Refused(stats).code(), Code(absl::StatusCode::kNotFound));
   EXPECT_EQ(Refused(segment).code(), Code(absl::StatusCode::kNotFound));
+}
+
+TEST_F(SessionTest, ATraceIsExplained) {
+  const Response made = Make(plan_testing::Batch(plan_testing::Range(100), 5));
+  const uint64_t iterator = made.make_iterator().iterator();
+  EXPECT_EQ(session_.Tick(), -1) << "nothing is recorded yet";
+  Request trace;
+  trace.mutable_trace()->set_iterator(iterator);
+  trace.mutable_trace()->set_every_ms(20);
+  EXPECT_TRUE(Ask(trace).done());
+  EXPECT_THAT(session_.Tick(), AllOf(Ge(0), Le(20)));
+
+  Request explain;
+  explain.mutable_explain()->set_iterator(iterator);
+  EXPECT_THAT(Refused(explain).message(), HasSubstr("nothing came out"))
+      << "no element was there yet";
+
+  // Two frames are taken, with a wait and some work of the trainer's between.
+  Say(1, 0, 1);
+  const std::string first = ReadExactly(trainer_.get(), 64);
+  ASSERT_EQ(first.size(), 64);
+  ReadExactly(trainer_.get(), 64);
+  Say(4, 0, 3'000'000);
+  Say(2, 0, 1);
+  Say(2, 500, 2);
+  const Report report = Ask(explain).explain();
+  EXPECT_FALSE(report.sentence().empty());
+  EXPECT_GT(report.measured(), 0);
+  EXPECT_EQ(report.nodes_size(), 2);
+  EXPECT_GT(report.consumer().wait_ns(), 0);
+  EXPECT_EQ(report.cores(), 2);
+
+  Request what_if;
+  what_if.mutable_what_if()->set_iterator(iterator);
+  what_if.mutable_what_if()->add_changes()->set_cores(16);
+  EXPECT_GT(Ask(what_if).what_if().rate().middle(), 0);
+  what_if.mutable_what_if()->add_changes()->set_fuse("nothing_9");
+  const Error unknown = Refused(what_if);
+  EXPECT_EQ(unknown.code(), Code(absl::StatusCode::kNotFound));
+  EXPECT_THAT(unknown.message(),
+              AllOf(HasSubstr("range_0, batch_1"), HasSubstr("nothing_9")));
+
+  explain.mutable_explain()->mutable_budget()->set_cores(0);
+  EXPECT_THAT(Refused(explain).message(), HasSubstr("cores must be over 0"));
+}
+
+TEST_F(SessionTest, TracesOfOthersAreReadFromFiles) {
+  Request explain;
+  explain.mutable_explain()->set_path("/nowhere/t.bin");
+  EXPECT_EQ(Refused(explain).code(), Code(absl::StatusCode::kNotFound));
+  explain.mutable_explain()->set_path("/proc/self/exe");
+  EXPECT_EQ(Refused(explain).code(), Code(absl::StatusCode::kDataLoss));
+  explain.mutable_explain()->set_iterator(77);
+  EXPECT_EQ(Refused(explain).code(), Code(absl::StatusCode::kNotFound));
+}
+
+TEST_F(SessionTest, KnobsAreSetWhileItRuns) {
+  MakeIterator call;
+  plan::Knob parallelism;
+  parallelism.set_value(2);
+  parallelism.set_chosen_by(plan::TUNER);
+  *(*call.mutable_knobs()->mutable_nodes())[1].mutable_parallelism() =
+      parallelism;
+  const Response made = Make(
+      plan_testing::Map(plan_testing::Range(5), plan_testing::AddConstant(1)),
+      call);
+  const uint64_t iterator = made.make_iterator().iterator();
+  Say(1, 0, 1);
+  ASSERT_EQ(ReadExactly(trainer_.get(), 64).size(), 64);
+  Say(2, 0, 1);
+  Request explain;
+  explain.mutable_explain()->set_iterator(iterator);
+  EXPECT_EQ(TasksOfMap(Ask(explain).explain()), 2);
+  Request knobs;
+  knobs.mutable_set_knobs()->set_iterator(99);
+  EXPECT_EQ(Refused(knobs).code(), Code(absl::StatusCode::kNotFound));
+  knobs.mutable_set_knobs()->set_iterator(iterator);
+  EXPECT_TRUE(Ask(knobs).done());
 }
 
 TEST_F(SessionTest, StatisticsEndWithTheRoot) {

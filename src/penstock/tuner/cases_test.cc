@@ -44,13 +44,12 @@ std::vector<std::string> TitlesOf(const Diagnosis& diagnosis) {
   return titles;
 }
 
-plan::FileCounts Files(uint64_t total, uint64_t finished, double bytes) {
+plan::FileCounts Files(uint64_t total, uint64_t opened, double bytes) {
   plan::FileCounts files;
   files.set_total(total);
-  files.set_finished(finished);
-  files.set_finished_bytes(bytes * static_cast<double>(finished));
-  files.set_finished_bytes_squared(bytes * bytes *
-                                   static_cast<double>(finished));
+  files.set_opened(opened);
+  files.set_opened_bytes(bytes * static_cast<double>(opened));
+  files.set_opened_bytes_squared(bytes * bytes * static_cast<double>(opened));
   return files;
 }
 

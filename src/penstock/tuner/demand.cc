@@ -248,6 +248,8 @@ class Reader final {
       return n.has_cpu_ns() ? n.cpu_ns() : n.self_ns();
     });
     node.disk_bytes = ratio([](const Node& n) { return n.io_bytes(); });
+    node.file_bytes =
+        ratio([](const Node& n) { return n.io_bytes() + n.held_file_bytes(); });
     node.disk_ops = ratio([](const Node& n) { return n.io_ops(); });
     node.read_time = seconds([](const Node& n) { return n.io_ns(); });
     python_time_.push_back(

@@ -70,6 +70,7 @@ struct NodeModel {
   Estimate cpu;               // core-seconds, Python processes included
   double cores_per_task = 1;  // cpu / busy
   Estimate disk_bytes;
+  Estimate file_bytes;  // as they lie in files, those that memory held too
   Estimate disk_ops;
   Estimate read_time;  // sum over reads
   double service_cv = 0;

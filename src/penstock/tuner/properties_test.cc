@@ -305,9 +305,9 @@ plan::Snapshot Senseless(Random& random) {
     }
     if (random() % 3 == 0) {
       node.mutable_files()->set_total(number());
-      node.mutable_files()->set_finished(number());
-      node.mutable_files()->set_finished_bytes(real());
-      node.mutable_files()->set_finished_bytes_squared(real());
+      node.mutable_files()->set_opened(number());
+      node.mutable_files()->set_opened_bytes(real());
+      node.mutable_files()->set_opened_bytes_squared(real());
     }
     if (random() % 3 == 0) {
       node.mutable_cardinality()->set_finite(

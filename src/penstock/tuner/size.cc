@@ -56,9 +56,9 @@ Sources SourcesBelow(const Model& model, int place) {
     sources.bytes.middle += files->middle;
     error = std::hypot(error, ErrorOf(*files));
     has_high &= files->high.has_value();
-    sources.read.value += model.nodes[i].disk_bytes.value;
+    sources.read.value += model.nodes[i].file_bytes.value;
     sources.read.error =
-        std::hypot(sources.read.error, model.nodes[i].disk_bytes.error);
+        std::hypot(sources.read.error, model.nodes[i].file_bytes.error);
   }
   if (has_high) sources.bytes.high = sources.bytes.middle + kErrors * error;
   sources.is_known &= sources.read.value > 0;
@@ -87,15 +87,16 @@ std::optional<Size> FileBytes(const plan::FileCounts& files) {
     const double bytes = static_cast<double>(files.total_bytes());
     return Size{bytes, bytes, bytes};
   }
-  const double seen = static_cast<double>(files.finished());
+  const double seen = static_cast<double>(files.opened());
   if (!files.has_total() || seen < 1) return std::nullopt;
-  const double total = std::max(seen, static_cast<double>(files.total()));
-  const double mean = files.finished_bytes() / seen;
-  const double least = files.finished_bytes();
-  if (seen >= total) return Size{least, least, least};
+  const double total = static_cast<double>(files.total());
+  const double mean = files.opened_bytes() / seen;
+  const double least = files.opened_bytes();
+  // All of them, some perhaps in more than one epoch.
+  if (seen >= total) return Size{mean * total, mean * total, mean * total};
   if (seen < kFewest) return Size{least, mean * total, std::nullopt};
   const double variance = std::max(
-      0.0, (files.finished_bytes_squared() - seen * mean * mean) / (seen - 1));
+      0.0, (files.opened_bytes_squared() - seen * mean * mean) / (seen - 1));
   const double error = total * std::sqrt(variance / seen * (1 - seen / total));
   return Around(mean * total, error, least);
 }

@@ -13,11 +13,10 @@ namespace {
 plan::FileCounts Sample(const std::vector<double>& sizes, uint64_t total) {
   plan::FileCounts files;
   files.set_total(total);
-  files.set_finished(sizes.size());
+  files.set_opened(sizes.size());
   for (double size : sizes) {
-    files.set_finished_bytes(files.finished_bytes() + size);
-    files.set_finished_bytes_squared(files.finished_bytes_squared() +
-                                     size * size);
+    files.set_opened_bytes(files.opened_bytes() + size);
+    files.set_opened_bytes_squared(files.opened_bytes_squared() + size * size);
   }
   return files;
 }

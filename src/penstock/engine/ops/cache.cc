@@ -92,6 +92,7 @@ class CacheStream final : public Stream {
     // Keyed by this pass, not by the one that was kept.
     out.lineage = SourceLineage(scope_, given_, rows);
     given_ += rows;
+    stats()->cache_hits.fetch_add(rows, std::memory_order_relaxed);
     return Pull::Rows(std::move(out));
   }
 
@@ -116,6 +117,8 @@ class CacheStream final : public Stream {
         filling_->reservation->Resize(filling_->reservation->bytes() + bytes)));
     fresh_.Append(chunk, 0, chunk.rows);
     fresh_bytes_ += bytes;
+    stats()->cache_misses.fetch_add(chunk.rows, std::memory_order_relaxed);
+    stats()->cache_bytes.fetch_add(bytes, std::memory_order_relaxed);
     filling_->rows += chunk.rows;
     if (finite_rows_ == filling_->rows) return Publish();
     const bool is_large =

@@ -226,9 +226,10 @@ class InterleaveStream final : public Stream {
   }
 
   std::unique_ptr<Stream> Ahead(std::unique_ptr<Stream> inner) const {
-    if (config_->parallelism <= 1 || scope_.run->options.is_row_exact) {
-      return inner;
-    }
+    const int64_t parallelism =
+        KnobOr(scope_.run->knobs[info_.id].parallelism, config_->parallelism);
+    if (parallelism <= 1 || scope_.run->options.is_row_exact) return inner;
+    stats()->parallelism.store(slots_.size(), std::memory_order_relaxed);
     return MakeAheadStream(scope_, stats(), std::move(inner));
   }
 

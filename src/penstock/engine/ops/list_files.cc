@@ -102,6 +102,7 @@ class ListFilesStream final : public Stream {
       return true;
     }
     names_ = **std::move(names);
+    stats()->total.store(names_->size(), std::memory_order_relaxed);
     order_.resize(names_->size());
     std::iota(order_.begin(), order_.end(), 0);
     if (shuffle_key_.has_value()) Shuffle(*shuffle_key_);

@@ -9,6 +9,7 @@
 #include "penstock/base/status.h"
 #include "penstock/engine/ops/doorbell.h"
 #include "penstock/engine/ops/given_runs.h"
+#include "penstock/engine/ops/lanes.h"
 
 namespace penstock::engine {
 namespace {
@@ -20,13 +21,15 @@ constexpr int kProcessFactor = 20;
 class MapTask final : public Task, public PendingRows {
  public:
   MapTask(const Scope& scope, const OpInfo& info, Chunk input, Places places,
-          std::shared_ptr<const Evaluator> function, std::function<void()> done)
+          std::shared_ptr<const Evaluator> function,
+          std::shared_ptr<Lanes> lanes, std::function<void()> done)
       : Task(scope.run->environment.executor),
         scope_(scope),
         stats_(*StatsOf(scope, info)),
         input_(std::move(input)),
         places_(std::move(places)),
         function_(std::move(function)),
+        lanes_(std::move(lanes)),
         done_(std::move(done)) {}
 
   bool is_done() const override {
@@ -41,7 +44,7 @@ class MapTask final : public Task, public PendingRows {
   Next RunSlice() override {
     if (is_done()) return Next::kWait;
     {
-      WorkTimer timer(stats_);
+      WorkTimer timer(stats_, input_.rows);
       const uint64_t start = Ticks();
       result_ = function_->Apply(input_, scope_, places_);
       if (result_.ok()) MoveTo(places_, *result_);
@@ -50,6 +53,7 @@ class MapTask final : public Task, public PendingRows {
     input_ = Chunk();
     places_.clear();
     is_done_.store(true, std::memory_order_release);
+    lanes_->Done();
     done_();
     return Next::kWait;
   }
@@ -60,6 +64,7 @@ class MapTask final : public Task, public PendingRows {
   Chunk input_;
   Places places_;
   const std::shared_ptr<const Evaluator> function_;
+  const std::shared_ptr<Lanes> lanes_;
   const std::function<void()> done_;
   absl::StatusOr<Chunk> result_ = Chunk();
   uint64_t ticks_ = 0;
@@ -96,10 +101,8 @@ class ParallelMapStream final : public Stream {
                         scope.run->environment.min_shared_nanos),
         function_(std::move(function)),
         is_shared_(function_ == nullptr),
-        may_share_(options.parallelism > 1 && !options.is_exact),
-        window_(options.is_exact
-                    ? 1
-                    : static_cast<size_t>(2 * options.parallelism)),
+        knobs_(scope.run->knobs[info.id]),
+        parallelism_(options.parallelism),
         keep_order_(options.keep_order),
         is_exact_(options.is_exact),
         max_rows_(options.max_rows),
@@ -108,6 +111,7 @@ class ParallelMapStream final : public Stream {
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
+    stats()->parallelism.store(Parallelism(), std::memory_order_relaxed);
     if (!is_shared_) return NextAlone(request);
     FillWindow(request);
     doorbell_->Set(request.waker);
@@ -123,6 +127,10 @@ class ParallelMapStream final : public Stream {
     }
     if (piece->task != nullptr) {
       Learn(piece->task->nanos());
+      if (function_ == nullptr) {
+        stats()->python_nanos.fetch_add(piece->task->nanos(),
+                                        std::memory_order_relaxed);
+      }
       PENSTOCK_ASSIGN_OR_RETURN(piece->chunk, piece->task->Take());
       places_.Learn(piece->chunk);
       // Unless they are there already: some come from another process.
@@ -167,6 +175,11 @@ class ParallelMapStream final : public Stream {
   }
 
  private:
+  int64_t Parallelism() const {
+    return is_exact_ ? 1 : KnobOr(knobs_.parallelism, parallelism_);
+  }
+  bool MayShare() const { return Parallelism() > 1; }
+
   // Computes rows here.
   absl::StatusOr<Pull> NextAlone(const Request& request) {
     while (!runs_.empty() && runs_.front().keep == 0) {
@@ -176,7 +189,7 @@ class ParallelMapStream final : public Stream {
     }
     const int64_t wanted =
         std::min({max_rows_, request.max_rows,
-                  may_share_ ? rows_per_task_ : kMaxChunkRows});
+                  MayShare() ? rows_per_task_ : kMaxChunkRows});
     PENSTOCK_ASSIGN_OR_RETURN(
         Pull pull, input_->Next({runs_.Limit(wanted), request.waker}));
     if (!pull.has_rows()) return pull;
@@ -184,7 +197,7 @@ class ParallelMapStream final : public Stream {
     rows_read_ += pull.chunk.rows;
     const uint64_t start = Ticks();
     PENSTOCK_ASSIGN_OR_RETURN(pull.chunk, function_->Apply(pull.chunk, scope_));
-    if (!may_share_) return pull;
+    if (!MayShare()) return pull;
     const double ticks = static_cast<double>(Ticks() - start);
     const auto nanos = static_cast<int64_t>(ticks * NanosPerTick());
     // Twice: the first time something may have been made ready.
@@ -196,12 +209,18 @@ class ParallelMapStream final : public Stream {
     return pull;
   }
 
-  // Pieces that wait for one before them are small, but not for nothing.
-  size_t MaxPieces() const { return 8 * window_; }
+  // Pieces under way, or done and waiting for one before them; some of those
+  // that wait have been given.
+  bool HasRoom() const {
+    const auto window = static_cast<size_t>(is_exact_ ? 1 : 2 * Parallelism());
+    if (pieces_.size() >= 8 * window) return false;
+    if (num_tasks_ < window) return true;
+    return rows_pending_ + rows_per_task_ <=
+           knobs_.reorder_rows.load(std::memory_order_relaxed);
+  }
 
   void FillWindow(const Request& request) {
-    while (num_tasks_ < window_ && pieces_.size() < MaxPieces() &&
-           !has_ended_ && failure_.ok()) {
+    while (HasRoom() && !has_ended_ && failure_.ok()) {
       if (is_exact_ && !pieces_.empty()) return;
       WireWriter position;
       input_->Save(position);
@@ -261,9 +280,9 @@ class ParallelMapStream final : public Stream {
   // Computes rows here until is_shared_; may be null.
   const std::shared_ptr<const Evaluator> function_;
   bool is_shared_;
-  const bool may_share_;
+  const NodeKnobs& knobs_;
+  const int64_t parallelism_;
   bool was_long_ = false;
-  const size_t window_;
   const bool keep_order_;
   const bool is_exact_;
   const int64_t max_rows_;
@@ -281,13 +300,19 @@ class ParallelMapStream final : public Stream {
 
 // A chunk as a task on the executor.
 StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
-                          std::shared_ptr<const Evaluator> function) {
-  return [scope, &info, function = std::move(function)](
-             Chunk input, int64_t, Places places, std::function<void()> done) {
-    auto task =
-        std::make_shared<MapTask>(scope, info, std::move(input),
-                                  std::move(places), function, std::move(done));
-    task->Wake();
+                          std::shared_ptr<const Evaluator> function,
+                          int64_t parallelism) {
+  auto lanes = std::make_shared<Lanes>(scope.run->knobs[info.id].parallelism,
+                                       parallelism);
+  // What has not begun when the stream goes never does.
+  std::shared_ptr<void> stream(nullptr, [lanes](void*) { lanes->Clear(); });
+  return [scope, &info, function = std::move(function), lanes,
+          stream = std::move(stream)](Chunk input, int64_t, Places places,
+                                      std::function<void()> done) {
+    auto task = std::make_shared<MapTask>(scope, info, std::move(input),
+                                          std::move(places), function, lanes,
+                                          std::move(done));
+    lanes->Start(task);
     return task;
   };
 }
@@ -306,8 +331,9 @@ std::unique_ptr<Stream> MakeParallelMapStream(
     std::shared_ptr<const Evaluator> function,
     const ParallelMapOptions& options) {
   return std::make_unique<ParallelMapStream>(
-      scope, info, std::move(input), StartOnExecutor(scope, info, function),
-      function, options);
+      scope, info, std::move(input),
+      StartOnExecutor(scope, info, function, options.parallelism), function,
+      options);
 }
 
 }  // namespace penstock::engine

@@ -19,7 +19,8 @@ using StartRows = std::function<std::shared_ptr<PendingRows>(
     Chunk input, int64_t first, Places places, std::function<void()> done)>;
 
 struct ParallelMapOptions {
-  // At most twice as many chunks are under way or wait for their turn.
+  // Chunks computed at once, where no knob says otherwise. As many wait, so
+  // that there is always one; more of them where the knob reorder_rows says so.
   int64_t parallelism = 1;
   // If not, results are given as they come; a saved position then repeats no
   // row and loses none, but the order after a restore may differ.

@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "penstock/base/clock.h"
 #include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
 
@@ -18,9 +19,12 @@ constexpr size_t kChunksAhead = 4;
 class Filler final : public Task {
  public:
   Filler(const Scope& scope, std::unique_ptr<Stream> input,
-         std::optional<int64_t> buffer_rows)
+         std::optional<int64_t> buffer_rows, NodeStats* stats,
+         const std::atomic<int64_t>* buffer_knob)
       : Task(scope.run->environment.executor),
         scope_(scope),
+        stats_(stats->queue),
+        buffer_knob_(buffer_knob),
         buffer_rows_(buffer_rows),
         input_(std::move(input)) {}
 
@@ -38,12 +42,14 @@ class Filler final : public Task {
       // Rows that are frames by themselves are so at any time.
       group_ = request.group.rows == 1 ? request.group : Group();
       if (!items_.empty()) {
+        Held();
         pull = Pull::Rows(TakeFront(request.max_rows));
       } else if (!failure_.ok()) {
         return failure_;
       } else if (has_ended_) {
         return Pull::End();
       } else {
+        stats_.was_empty.fetch_add(1, std::memory_order_relaxed);
         waker_ = request.waker;
       }
     }
@@ -89,6 +95,7 @@ class Filler final : public Task {
       MutexLock lock(&mutex_);
       if (is_cancelled_) return Next::kWait;
       room = Room();
+      if (room <= 0) stats_.was_full.fetch_add(1, std::memory_order_relaxed);
       if (room <= 0 || has_ended_ || !failure_.ok()) return Next::kWait;
       WireWriter state;
       input_->Save(state);
@@ -114,6 +121,7 @@ class Filler final : public Task {
       } else if (pull->is_blocked()) {
         return Next::kWait;
       } else {
+        Held();
         rows_held_ += pull->chunk.rows;
         items_.push_back({std::move(pull->chunk), position_, 0});
       }
@@ -130,8 +138,23 @@ class Filler final : public Task {
     int64_t given;
   };
 
+  // Counts the rows that were held since it was last called.
+  void Held() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const uint64_t now = Ticks();
+    stats_.row_ticks.fetch_add(rows_held_ * (now - held_since_),
+                               std::memory_order_relaxed);
+    held_since_ = now;
+  }
+
   // Rows that may be pulled now.
   int64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (buffer_knob_ != nullptr) {
+      const int64_t rows = KnobOr(*buffer_knob_, buffer_rows_.value_or(0));
+      if (rows > 0) {
+        stats_.capacity.store(rows, std::memory_order_relaxed);
+        return rows - rows_held_;
+      }
+    }
     if (buffer_rows_.has_value()) return *buffer_rows_ - rows_held_;
     return items_.size() < kChunksAhead ? kMaxChunkRows : 0;
   }
@@ -148,12 +171,15 @@ class Filler final : public Task {
 
   // First, so that it goes last: streams count into its run when they end.
   const Scope scope_;
+  QueueStats& stats_;
+  const std::atomic<int64_t>* const buffer_knob_;  // null: none
   const std::optional<int64_t> buffer_rows_;
 
   mutable Mutex mutex_;
   std::unique_ptr<Stream> input_ ABSL_GUARDED_BY(mutex_);
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
   int64_t rows_held_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t held_since_ ABSL_GUARDED_BY(mutex_) = Ticks();
   std::string position_ ABSL_GUARDED_BY(mutex_);  // before the last pull
   bool is_pulling_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
@@ -166,10 +192,11 @@ class Filler final : public Task {
 class AheadStream final : public Stream {
  public:
   AheadStream(const Scope& scope, NodeStats* stats, Counts counts,
-              std::unique_ptr<Stream> input, std::optional<int64_t> buffer_rows)
+              std::unique_ptr<Stream> input, std::optional<int64_t> buffer_rows,
+              const std::atomic<int64_t>* buffer_knob)
       : Stream(stats, counts),
-        filler_(
-            std::make_shared<Filler>(scope, std::move(input), buffer_rows)) {}
+        filler_(std::make_shared<Filler>(scope, std::move(input), buffer_rows,
+                                         stats, buffer_knob)) {}
   ~AheadStream() override { filler_->Cancel(); }
 
   void Save(WireWriter& writer) const override {
@@ -221,7 +248,7 @@ class NoneAheadStream final : public Stream {
 std::unique_ptr<Stream> MakeAheadStream(const Scope& scope, NodeStats* stats,
                                         std::unique_ptr<Stream> input) {
   return std::make_unique<AheadStream>(scope, stats, Stream::Counts::kTime,
-                                       std::move(input), std::nullopt);
+                                       std::move(input), std::nullopt, nullptr);
 }
 
 OperatorOr MakePrefetch(const plan::Prefetch& spec, OperatorPtr input,
@@ -229,17 +256,17 @@ OperatorOr MakePrefetch(const plan::Prefetch& spec, OperatorPtr input,
   const OpInfo& info = *context.info;
   std::optional<int64_t> buffer_rows;
   if (spec.has_buffer_size()) buffer_rows = spec.buffer_size();
-  return MakeOperator(
-      [buffer_rows, &info, input](const Scope& scope) -> StreamOr {
-        PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
-        if (buffer_rows == 0) {
-          return std::make_unique<NoneAheadStream>(StatsOf(scope, info),
-                                                   std::move(stream));
-        }
-        return std::make_unique<AheadStream>(scope, StatsOf(scope, info),
-                                             Stream::Counts::kAll,
-                                             std::move(stream), buffer_rows);
-      });
+  return MakeOperator([buffer_rows, &info,
+                       input](const Scope& scope) -> StreamOr {
+    PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
+    if (buffer_rows == 0) {
+      return std::make_unique<NoneAheadStream>(StatsOf(scope, info),
+                                               std::move(stream));
+    }
+    return std::make_unique<AheadStream>(
+        scope, StatsOf(scope, info), Stream::Counts::kAll, std::move(stream),
+        buffer_rows, &scope.run->knobs[info.id].buffer_rows);
+  });
 }
 
 }  // namespace penstock::engine

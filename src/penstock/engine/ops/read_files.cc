@@ -29,7 +29,11 @@ class ReadFilesStream final : public Stream {
         info_(info),
         files_(std::move(files)),
         options_(std::move(options)),
-        open_(std::move(open)) {}
+        open_(std::move(open)) {
+    options_.stream.stats = stats()->io;
+    options_.stream.read_ahead_now = &scope.run->knobs[info.id].read_depth;
+    stats()->total.store(files_.size(), std::memory_order_relaxed);
+  }
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
@@ -48,7 +52,6 @@ class ReadFilesStream final : public Stream {
         reader_ = **std::move(reader);
       }
       io::RecordBatch batch;
-      const int64_t before = reader_->position().byte_offset;
       switch (reader_->Next(
           request.max_rows, [waker = request.waker] { waker->Wake(); },
           batch)) {
@@ -60,8 +63,6 @@ class ReadFilesStream final : public Stream {
         case io::ReadState::kReady:
           break;
       }
-      stats()->io_bytes.fetch_add(reader_->position().byte_offset - before,
-                                  std::memory_order_relaxed);
       absl::Status error = batch.error;
       return Rows(std::move(batch), std::move(error));
     }

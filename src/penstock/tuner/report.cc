@@ -1,0 +1,300 @@
+#include "penstock/tuner/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "penstock/base/status.h"
+#include "penstock/tuner/demand.h"
+#include "penstock/tuner/diagnose.h"
+#include "penstock/tuner/legality.h"
+#include "penstock/tuner/size.h"
+#include "penstock/tuner/what_if.h"
+
+namespace penstock::tuner {
+namespace {
+
+using plan::Report;
+
+// Windows at the beginning that are left out where there are enough others:
+// files are opened, processes started, buffers filled.
+constexpr size_t kWarmUp = 2;
+constexpr size_t kEnough = 6;
+
+void Fill(const Interval& from, Report::Interval& to) {
+  to.set_low(from.low);
+  to.set_middle(from.middle);
+  to.set_high(from.high);
+}
+
+std::string NameOf(const Model& model, int place) {
+  return place < 0 ? "" : (*model.measured)[place].name;
+}
+
+void Fill(const Model& model, const Limit& from, Report::Wall& to) {
+  to.set_kind(WallName(from.wall));
+  to.set_node(NameOf(model, from.node));
+  if (from.rate < kUnlimitedRate) to.set_rate(from.rate);
+}
+
+void Fill(const Model& model, const Setting& from, Report::Setting& to) {
+  to.set_knob(KnobName(from.kind));
+  to.set_node(NameOf(model, from.node));
+  if (from.from.has_value()) to.set_from(*from.from);
+  to.set_to(from.to);
+  to.set_why(from.why);
+  to.set_is_pinned(from.is_pinned);
+  if (from.node >= 0)
+    *to.mutable_made_at() = (*model.measured)[from.node].made_at;
+}
+
+void FillNodes(const Model& model, const Diagnosis& diagnosis, Report& report) {
+  const std::vector<CacheLegality> legality = FindCacheLegality(model);
+  for (const NodeEvidence& from : diagnosis.nodes) {
+    const Measured& measured = (*model.measured)[from.node];
+    const NodeModel& node = model.nodes[from.node];
+    Report::Node* to = report.add_nodes();
+    to->set_node(measured.id);
+    to->set_name(measured.name);
+    *to->mutable_made_at() = measured.made_at;
+    to->set_cpu_share(from.cpu_share);
+    to->set_rate_per_core(from.rate_per_core);
+    to->set_visits(from.visits);
+    to->set_row_bytes(from.row_bytes);
+    to->set_tasks_useful(from.tasks_useful);
+    to->set_tasks(static_cast<uint32_t>(from.tasks));
+    to->set_wait_input_share(measured.wait_input_share);
+    to->set_wait_room_share(measured.wait_room_share);
+    to->set_service_p50_ns(from.service_p50_ns);
+    to->set_service_p99_ns(from.service_p99_ns);
+    to->set_cpu_error(from.cpu_error);
+    to->set_may_be_cached(legality[from.node].is_legal);
+    to->set_why_not(legality[from.node].why);
+    to->set_is_python(measured.is_python);
+    to->set_cpu_ns(node.cpu.value * 1e9);
+    to->set_read_bytes(node.file_bytes.value);
+    for (int input : node.inputs) {
+      to->add_inputs((*model.measured)[input].id);
+    }
+    if (const auto size = SizeAfter(model, from.node)) {
+      if (size->bytes.high) to->set_cache_bytes(*size->bytes.high);
+    }
+  }
+}
+
+absl::StatusOr<double> Positive(const char* what, double value) {
+  if (!(value > 0) || !std::isfinite(value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " must be over 0; got ", value));
+  }
+  return value;
+}
+
+absl::StatusOr<Budget> FromProto(const plan::Budget& from) {
+  Budget budget;
+  budget.may_cache = !from.no_cache();
+  if (from.has_cores()) {
+    PENSTOCK_ASSIGN_OR_RETURN(budget.cores, Positive("cores", from.cores()));
+  }
+  if (from.has_memory_bytes()) {
+    PENSTOCK_ASSIGN_OR_RETURN(budget.memory_bytes,
+                              Positive("memory", from.memory_bytes()));
+  }
+  if (from.has_disk_bytes()) {
+    if (!(from.disk_bytes() >= 0) || !std::isfinite(from.disk_bytes())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("disk must be at least 0; got ", from.disk_bytes()));
+    }
+    budget.disk_bytes = from.disk_bytes();
+  }
+  return budget;
+}
+
+absl::StatusOr<uint32_t> Find(const Model& model, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Measured& each : *model.measured) {
+    if (each.name == name) return each.id;
+    names.push_back(each.name);
+  }
+  std::string known;
+  for (const std::string& each : names) {
+    absl::StrAppend(&known, known.empty() ? "" : ", ", each);
+  }
+  return absl::NotFoundError(absl::StrCat("expected the name of a node (",
+                                          known, "); got \"", name, "\""));
+}
+
+absl::StatusOr<Change> FromProto(const Model& model, const plan::Change& from) {
+  const auto number = [&](const plan::Change::Number& given)
+      -> absl::StatusOr<std::pair<uint32_t, double>> {
+    PENSTOCK_ASSIGN_OR_RETURN(const uint32_t id, Find(model, given.node()));
+    return std::pair(id, given.value());
+  };
+  const auto whole = [](double value) {
+    return static_cast<int64_t>(std::clamp(value, -1e15, 1e15));
+  };
+  const auto cache = [&](const plan::Change::Number& given,
+                         plan::CacheTier tier) -> absl::StatusOr<Change> {
+    PENSTOCK_ASSIGN_OR_RETURN(const auto at, number(given));
+    const auto size = SizeAfter(model, *FindNode(model, at.first));
+    return CacheAfter{at.first, tier, at.second,
+                      size && size->bytes.high ? *size->bytes.high : 0};
+  };
+  switch (from.kind_case()) {
+    case plan::Change::kCores:
+      return SetCores{from.cores()};
+    case plan::Change::kTasks: {
+      PENSTOCK_ASSIGN_OR_RETURN(const auto at, number(from.tasks()));
+      return SetTasks{at.first, whole(at.second)};
+    }
+    case plan::Change::kReadDepth: {
+      PENSTOCK_ASSIGN_OR_RETURN(const auto at, number(from.read_depth()));
+      return SetReadDepth{at.first, whole(at.second)};
+    }
+    case plan::Change::kReorderRows: {
+      PENSTOCK_ASSIGN_OR_RETURN(const auto at, number(from.reorder_rows()));
+      return SetReorderRows{at.first, whole(at.second)};
+    }
+    case plan::Change::kBufferRows: {
+      PENSTOCK_ASSIGN_OR_RETURN(const auto at, number(from.buffer_rows()));
+      return SetBufferRows{at.first, whole(at.second)};
+    }
+    case plan::Change::kOutputRows:
+      return SetOutputRows{whole(from.output_rows())};
+    case plan::Change::kDisk:
+      return ScaleDisk{from.disk()};
+    case plan::Change::kCost: {
+      PENSTOCK_ASSIGN_OR_RETURN(const auto at, number(from.cost()));
+      return ScaleCost{at.first, at.second};
+    }
+    case plan::Change::kCache:
+      return cache(from.cache(), plan::MEMORY);
+    case plan::Change::kDiskCache:
+      return cache(from.disk_cache(), plan::DISK);
+    case plan::Change::kFuse: {
+      PENSTOCK_ASSIGN_OR_RETURN(const uint32_t id, Find(model, from.fuse()));
+      return Fuse{id};
+    }
+    case plan::Change::kConsumer:
+      return ScaleConsumer{from.consumer()};
+    case plan::Change::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("a change must say what changes");
+}
+
+}  // namespace
+
+absl::Span<const plan::Snapshot> SteadyPart(
+    absl::Span<const plan::Snapshot> snapshots) {
+  if (snapshots.empty()) return snapshots;
+  const plan::Snapshot& last = snapshots.back();
+  size_t first = snapshots.size() - 1;
+  while (first > 0) {
+    const plan::Snapshot& before = snapshots[first - 1];
+    if (before.run() != last.run() ||
+        before.fingerprint() != last.fingerprint() ||
+        before.time_ns() > snapshots[first].time_ns() ||
+        !google::protobuf::util::MessageDifferencer::Equals(before.knobs(),
+                                                            last.knobs())) {
+      break;
+    }
+    --first;
+  }
+  absl::Span<const plan::Snapshot> steady = snapshots.subspan(first);
+  if (steady.size() >= kEnough + kWarmUp) steady.remove_prefix(kWarmUp);
+  return steady;
+}
+
+absl::StatusOr<plan::Report> MakeReport(
+    absl::Span<const plan::Snapshot> snapshots, const plan::Budget& budget) {
+  const absl::Span<const plan::Snapshot> steady = SteadyPart(snapshots);
+  PENSTOCK_ASSIGN_OR_RETURN(const Budget limits, FromProto(budget));
+  PENSTOCK_ASSIGN_OR_RETURN(const Model model, Measure(steady));
+  PENSTOCK_ASSIGN_OR_RETURN(const Diagnosis diagnosis, Diagnose(model, limits));
+  Report report;
+  report.set_sentence(diagnosis.sentence);
+  report.set_is_input_bound(diagnosis.is_input_bound);
+  report.set_measured(diagnosis.measured);
+  report.set_measured_error(model.rate.error);
+  Fill(diagnosis.possible, *report.mutable_possible());
+  Fill(model, diagnosis.wall, *report.mutable_wall());
+  Fill(model, diagnosis.next_wall, *report.mutable_next_wall());
+  if (std::isfinite(diagnosis.next_wall_gain)) {
+    report.set_next_wall_gain(diagnosis.next_wall_gain);
+  }
+  for (const Evidence& from : diagnosis.evidence) {
+    Report::Resource* to = report.add_resources();
+    to->set_what(from.what);
+    to->set_used(from.used);
+    to->set_capacity(from.capacity);
+    to->set_rate(from.rate);
+  }
+  FillNodes(model, diagnosis, report);
+  for (const Fix& from : diagnosis.fixes) {
+    Report::Fix* to = report.add_fixes();
+    to->set_title(from.title);
+    to->set_why(from.why);
+    Fill(from.expected, *to->mutable_expected());
+    to->set_needs_the_user(from.needs_the_user);
+    for (const Setting& setting : from.settings) {
+      Fill(model, setting, *to->add_settings());
+    }
+  }
+  for (const std::string& note : diagnosis.notes) report.add_notes(note);
+  report.set_unattributed_share(diagnosis.unattributed_share);
+  report.set_seconds(model.seconds);
+  report.set_windows(static_cast<uint32_t>(std::max<size_t>(steady.size(), 2)) -
+                     1);
+  report.set_cores(model.resources.cores);
+  report.set_used_cores(model.used_cores);
+  const plan::Snapshot& last = steady.back();
+  report.set_memory_limit_bytes(
+      static_cast<double>(last.machine().memory_limit_bytes()));
+  report.set_resident_bytes(model.resident_bytes);
+  report.set_fingerprint(last.fingerprint());
+  Report::Consumer* consumer = report.mutable_consumer();
+  if (model.consumer_wait_share) {
+    consumer->set_wait_share(*model.consumer_wait_share);
+  }
+  consumer->set_wait_ns(model.consumer_wait * 1e9);
+  if (model.resources.consumer_time) {
+    consumer->set_own_ns(model.resources.consumer_time->value * 1e9);
+  }
+  const Choice& choice = diagnosis.choice;
+  *report.mutable_knobs() = choice.knobs;
+  for (const Setting& setting : choice.settings) {
+    Fill(model, setting, *report.add_settings());
+  }
+  Fill(choice.bound.rate, *report.mutable_expected());
+  report.set_expected_cores(choice.cores);
+  report.set_expected_memory_bytes(choice.memory_bytes);
+  report.set_is_over_memory(choice.is_over_memory);
+  return report;
+}
+
+absl::StatusOr<plan::Prediction> Predict(
+    absl::Span<const plan::Snapshot> snapshots,
+    absl::Span<const plan::Change> changes) {
+  PENSTOCK_ASSIGN_OR_RETURN(const Model model, Measure(SteadyPart(snapshots)));
+  std::vector<Change> given;
+  for (const plan::Change& change : changes) {
+    PENSTOCK_ASSIGN_OR_RETURN(given.emplace_back(), FromProto(model, change));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const Bound bound,
+                            WhatIf(model, given, KnobsAre::kFree));
+  plan::Prediction prediction;
+  Fill(bound.rate, *prediction.mutable_rate());
+  Fill(model, bound.wall(), *prediction.mutable_wall());
+  if (bound.limits.size() > 1) {
+    Fill(model, bound.limits[1], *prediction.mutable_next_wall());
+  }
+  prediction.set_measured(model.rate.value);
+  return prediction;
+}
+
+}  // namespace penstock::tuner
