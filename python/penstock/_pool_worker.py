@@ -28,8 +28,9 @@ _SEGMENT = 1
 _FUNCTION = 2
 _FORGET = 3
 _CALL = 4
-# Kind, zero, call, bytes, nanoseconds in the function, bytes of this process.
-_FROM_WORKER = struct.Struct("<IIQQQQ24x")
+# Kind, zero, call, bytes, nanoseconds in the function, bytes of this process,
+# its CPU time.
+_FROM_WORKER = struct.Struct("<IIQQQQQ16x")
 _READY = 1
 _DONE = 2
 _DONE_OWN = 3
@@ -161,7 +162,8 @@ class Worker:
             with open("/proc/self/statm") as file:
                 pages = int(file.read().split()[1])
             self._memory = pages * mmap.PAGESIZE
-        return _FROM_WORKER.pack(kind, 0, call, size, nanos, self._memory)
+        cpu = time.process_time_ns()
+        return _FROM_WORKER.pack(kind, 0, call, size, nanos, self._memory, cpu)
 
 
 def main() -> None:

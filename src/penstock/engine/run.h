@@ -47,8 +47,8 @@ struct Environment {
   // Between two times that a shuffle writes down its window.
   int64_t min_recording_nanos = 10'000'000;
   // A chunk that a function takes longer for is worth handing to another
-  // thread, which costs about 30 µs.
-  int64_t min_shared_nanos = 300'000;
+  // thread: a few µs where that one is awake, 30 where it must be woken.
+  int64_t min_shared_nanos = 60'000;
   // Told what a person may want to know.
   std::function<void(std::string_view)> warn;
 };

@@ -52,6 +52,7 @@ struct NodeStats {
   // where only the running stream knows (0: not known).
   std::atomic<uint64_t> parallelism{0};
   std::atomic<uint64_t> total{0};
+  std::atomic<bool> is_inline{false};  // though it may have several tasks
   // Work that others do for it: on other threads, and in Python processes.
   std::atomic<uint64_t> tasks{0};
   std::atomic<uint64_t> task_ticks{0};
@@ -96,6 +97,17 @@ class WorkTimer final {
  private:
   NodeStats& stats_;
   const int64_t rows_;
+  const uint64_t start_;
+};
+
+// Charges the time between its ends to `stats`, of work that is no stream's.
+class ChargeTimer final {
+ public:
+  explicit ChargeTimer(NodeStats& stats);
+  ~ChargeTimer();
+
+ private:
+  NodeStats& stats_;
   const uint64_t start_;
 };
 

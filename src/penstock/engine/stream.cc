@@ -91,6 +91,15 @@ WorkTimer::~WorkTimer() {
   if (rows_ > 0) stats_.nanos_per_row.Add(Nanos(elapsed) / rows_, rows_);
 }
 
+ChargeTimer::ChargeTimer(NodeStats& stats) : stats_(stats), start_(Ticks()) {}
+
+ChargeTimer::~ChargeTimer() {
+  if (!stats_.is_counting) return;
+  const uint64_t elapsed = Ticks() - start_;
+  stats_.self_ticks.fetch_add(elapsed, std::memory_order_relaxed);
+  stats_.cpu_ticks.fetch_add(Scaled(elapsed), std::memory_order_relaxed);
+}
+
 Stream::~Stream() { counters_.Flush(*stats_); }
 
 absl::StatusOr<Pull> Stream::Next(const Request& request) {

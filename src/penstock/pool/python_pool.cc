@@ -147,7 +147,9 @@ class Supervisor final {
 
   PythonTimes times() {
     MutexLock lock(&mutex_);
-    return clock_.Until(SteadyClock().NowNanos());
+    PythonTimes times = clock_.Until(SteadyClock().NowNanos());
+    times.cpu_nanos = cpu_nanos_;
+    return times;
   }
 
   void Submit(const CallPtr& call) {
@@ -187,6 +189,7 @@ class Supervisor final {
     // What it was last seen at, and since when.
     Progress seen = {};
     int64_t seen_since = 0;
+    uint64_t cpu_nanos = 0;  // that it last told
   };
   using WorkerIt = std::list<Worker>::iterator;
 
@@ -260,6 +263,9 @@ class Supervisor final {
     if (!worker->process.Receive(message, fds, text).ok()) {
       return Bury(worker, std::nullopt, /*has_hung_up=*/true);
     }
+    cpu_nanos_ += static_cast<int64_t>(
+        message.cpu_nanos - std::min(message.cpu_nanos, worker->cpu_nanos));
+    worker->cpu_nanos = message.cpu_nanos;
     if (message.kind == FromWorker::kReady) {
       worker->is_ready = true;
       return;
@@ -553,6 +559,8 @@ class Supervisor final {
   uint64_t next_call_ ABSL_GUARDED_BY(mutex_) = 1;
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   PhaseClock clock_ ABSL_GUARDED_BY(mutex_);
+
+  std::atomic<int64_t> cpu_nanos_{0};
 
   // Touched by the thread alone.
   std::list<Worker> workers_;

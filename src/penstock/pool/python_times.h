@@ -9,6 +9,7 @@ namespace penstock::pool {
 struct PythonTimes {
   int64_t starting_nanos = 0;   // and no process was ready for them yet
   int64_t computing_nanos = 0;  // and at least one process was at one
+  int64_t cpu_nanos = 0;        // of all processes, also of those that ended
 };
 
 // Adds them up, phase after phase. One thread at a time.

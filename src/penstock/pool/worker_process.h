@@ -65,7 +65,8 @@ struct FromWorker {
   uint64_t bytes = 0;
   uint64_t nanos = 0;         // in the function
   uint64_t memory_bytes = 0;  // that the process holds now
-  uint64_t unused[3] = {};
+  uint64_t cpu_nanos = 0;     // of the process since it began
+  uint64_t unused[2] = {};
 };
 static_assert(sizeof(FromWorker) == 64);
 

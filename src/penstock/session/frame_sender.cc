@@ -147,6 +147,7 @@ void FrameSender::Gather(int64_t credit) {
     load_ = std::exchange(next_, std::nullopt);
     return;
   }
+  const engine::ChargeTimer timer(RootStats());
   load_ = Load{kFrame, rows.Build(), std::move(state)};
   rows_per_frame_ = std::min(rows_per_frame_ * 2, options_.max_rows);
 }
@@ -178,7 +179,12 @@ FrameSender::Load FrameSender::Failure(const absl::Status& status) {
   return Load{kFailed, ErrorChunk(status, {}), ""};
 }
 
+engine::NodeStats& FrameSender::RootStats() {
+  return run_->stats[pipeline_->root_info().id];
+}
+
 absl::StatusOr<bool> FrameSender::Send() {
+  const engine::ChargeTimer timer(RootStats());
   const Load& load = *load_;
   bool is_alone;
   {

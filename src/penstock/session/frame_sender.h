@@ -102,6 +102,8 @@ class FrameSender final : public engine::Task {
   static Load Failure(const absl::Status& status);
   void Taken(const Sent& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountGap(uint32_t gap_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What frames cost is the root's.
+  engine::NodeStats& RootStats();
   // Whether load_ was put on its way: false if memory must come first.
   absl::StatusOr<bool> Send() ABSL_LOCKS_EXCLUDED(mutex_);
 

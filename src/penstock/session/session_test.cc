@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <map>
 
@@ -13,6 +14,7 @@
 #include "penstock/base/socket_testing.h"
 #include "penstock/data/encode.h"
 #include "penstock/plan/plan_testing.h"
+#include "penstock/plan/snapshot_log.h"
 #include "penstock/session/version.h"
 
 namespace penstock::session {
@@ -63,11 +65,19 @@ class SessionTest : public ::testing::Test {
     ASSERT_TRUE(SendAll(trainer_.get(), {word, sizeof(word)}).ok());
     session_.OnReadable(session_.IteratorSockets()[0]);
   }
-  static int TasksOfMap(const plan::Report& report) {
-    for (const plan::Report::Node& node : report.nodes()) {
-      if (node.name() == "map_1") return static_cast<int>(node.tasks());
-    }
-    return -1;
+  // The knobs that a trace of the iterator shows.
+  google::protobuf::Map<uint32_t, plan::NodeKnobs> InForce(uint64_t iterator) {
+    const std::string path = testing::TempDir() + "/knobs.bin";
+    Request trace;
+    trace.mutable_trace()->set_iterator(iterator);
+    trace.mutable_trace()->set_path(path);
+    EXPECT_TRUE(Ask(trace).done());
+    const plan::SnapshotLog log = plan::ReadSnapshotFile(path);
+    std::remove(path.c_str());
+    EXPECT_EQ(log.snapshots.size(), 1u) << log.status;
+    return log.snapshots.empty()
+               ? google::protobuf::Map<uint32_t, plan::NodeKnobs>()
+               : log.snapshots[0].knobs().nodes();
   }
 
   Descriptor service_;
@@ -372,17 +382,13 @@ TEST_F(SessionTest, KnobsAreSetWhileItRuns) {
       plan_testing::Map(plan_testing::Range(5), plan_testing::AddConstant(1)),
       call);
   const uint64_t iterator = made.make_iterator().iterator();
-  Say(1, 0, 1);
-  ASSERT_EQ(ReadExactly(trainer_.get(), 64).size(), 64);
-  Say(2, 0, 1);
-  Request explain;
-  explain.mutable_explain()->set_iterator(iterator);
-  EXPECT_EQ(TasksOfMap(Ask(explain).explain()), 2);
+  EXPECT_EQ(InForce(iterator).at(1).parallelism().value(), 2);
   Request knobs;
   knobs.mutable_set_knobs()->set_iterator(99);
   EXPECT_EQ(Refused(knobs).code(), Code(absl::StatusCode::kNotFound));
   knobs.mutable_set_knobs()->set_iterator(iterator);
   EXPECT_TRUE(Ask(knobs).done());
+  EXPECT_TRUE(InForce(iterator).empty()) << "those that are not named go";
 }
 
 TEST_F(SessionTest, StatisticsEndWithTheRoot) {

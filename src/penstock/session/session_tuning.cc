@@ -39,6 +39,14 @@ plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading) {
   around.threads = executor_.num_threads();
   around.memory_limit_bytes = limits_.memory_bytes;
   around.engine_cpu_ns = ProcessCpuNanos() - reading.cpu_ns_before;
+  around.python_cpu_ns =
+      python_.times().cpu_nanos - reading.python_before.cpu_nanos;
+  around.python_processes = python_.parallelism();
+  const plan::Options& options = reading.sender->pipeline()->options();
+  if (options.python().has_processes()) {
+    around.python_processes =
+        std::min(around.python_processes, options.python().processes());
+  }
   return TakeSnapshot(*reading.sender, around);
 }
 

@@ -148,6 +148,13 @@ plan::Snapshot TakeSnapshot(const FrameSender& sender,
     *node = info.described;
     FillNode(stats, *node);
     charged += node->cpu_ns();
+    if (stats.is_inline && stats.parallelism > 1) {
+      node->set_is_sequential(true);
+      node->set_parallelism(1);
+    }
+    if (node->is_python() && !node->is_sequential()) {
+      node->set_max_parallelism(static_cast<uint64_t>(around.python_processes));
+    }
     if (info.described.op() == plan::Node::kReadFiles) {
       FillFiles(pipeline, run, info, *node);
     }

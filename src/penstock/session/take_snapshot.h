@@ -17,6 +17,7 @@ struct Surroundings {
   int64_t memory_limit_bytes = 0;
   int64_t engine_cpu_ns = 0;
   int64_t python_cpu_ns = 0;
+  int64_t python_processes = 1;
 };
 
 plan::Snapshot TakeSnapshot(const FrameSender& sender,

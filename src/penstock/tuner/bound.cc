@@ -31,8 +31,8 @@ std::vector<double> OuterTasks(const Model& model, KnobsAre knobs) {
     const NodeModel& around = model.nodes[inside];
     const bool is_fixed = knobs == KnobsAre::kInForce || around.is_pinned ||
                           around.is_sequential || around.is_serialized;
-    const double tasks = is_fixed ? static_cast<double>(around.parallelism)
-                                  : static_cast<double>(kMaxTasks);
+    const auto tasks = static_cast<double>(is_fixed ? around.parallelism
+                                                    : around.max_parallelism);
     outer[i] = std::min(outer[inside] * tasks, static_cast<double>(kMaxTasks));
   }
   return outer;
@@ -54,8 +54,8 @@ Tasks TasksOf(const Model& model, KnobsAre knobs) {
     const NodeModel& node = model.nodes[i];
     const bool is_fixed =
         knobs == KnobsAre::kInForce || node.is_pinned || node.is_sequential;
-    double own = is_fixed ? static_cast<double>(node.parallelism)
-                          : static_cast<double>(kMaxTasks);
+    auto own =
+        static_cast<double>(is_fixed ? node.parallelism : node.max_parallelism);
     own = std::min(own * outer[i], static_cast<double>(kMaxTasks));
     if (node.is_serialized) own = 1;
     tasks.own[i] = own;

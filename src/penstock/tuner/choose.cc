@@ -204,7 +204,8 @@ class Chooser final {
     }
     const double cores = model_.resources.cores;
     const int64_t most = std::clamp<int64_t>(
-        static_cast<int64_t>(cores / node.cores_per_task + 1e-6), 1, kMaxTasks);
+        static_cast<int64_t>(cores / node.cores_per_task + 1e-6), 1,
+        node.max_parallelism);
     const double work = rate * busy;
     const double tasks = TasksFor(node.scaling, work);
     const double chunk_time = node.chunks > 0 ? busy / node.chunks : busy;

@@ -208,6 +208,13 @@ class Reader final {
         static_cast<int64_t>(std::min<uint64_t>(now.parallelism(), 1 << 20)), 1,
         1 << 20);
     if (node.is_sequential) node.parallelism = 1;
+    if (now.has_max_parallelism()) {
+      node.max_parallelism =
+          std::clamp<int64_t>(static_cast<int64_t>(std::min<uint64_t>(
+                                  now.max_parallelism(), 1 << 20)),
+                              1, node.max_parallelism);
+      node.parallelism = std::min(node.parallelism, node.max_parallelism);
+    }
     if (now.has_read_depth()) {
       node.read_depth =
           static_cast<int64_t>(std::min<uint64_t>(now.read_depth(), 1 << 20));

@@ -77,8 +77,9 @@ struct NodeModel {
   double tail = 1;  // 99th percentile of service time / mean
   Scaling scaling;
   int64_t parallelism = 1;
-  int64_t read_depth = 0;    // 0: not known
-  int64_t reorder_rows = 0;  // 0: not known, or order is not kept
+  int64_t max_parallelism = 1024;  // whatever it would gain
+  int64_t read_depth = 0;          // 0: not known
+  int64_t reorder_rows = 0;        // 0: not known, or order is not kept
   int64_t buffer_rows = 0;
   bool is_sequential = false;
   bool keeps_order = false;

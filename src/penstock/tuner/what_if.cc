@@ -55,7 +55,7 @@ class Changer final {
           absl::StrCat("what if: node ", change.node,
                        " is sequential and has one task; got ", change.tasks));
     }
-    node->parallelism = std::min(change.tasks, kMaxTasks);
+    node->parallelism = std::min(change.tasks, node->max_parallelism);
     node->hands_over = node->parallelism > 1 || node->buffer_rows > 0;
     return absl::OkStatus();
   }

@@ -15,7 +15,12 @@ namespace penstock::engine {
 namespace {
 
 // Rows in another process cost as many times as much to hand over.
-constexpr int kProcessFactor = 20;
+constexpr int kProcessFactor = 100;
+// Work of one task, unless one row is more: others want their turn.
+constexpr int64_t kMaxTaskNanos = 3'000'000;
+// Tasks in a row that were too short, whatever their rows: the first may have
+// been long because the machine was busy.
+constexpr int kManyShort = 64;
 
 // One chunk on its way through the function.
 class MapTask final : public Task, public PendingRows {
@@ -111,7 +116,12 @@ class ParallelMapStream final : public Stream {
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
+    if (GoesAlone() && pieces_.empty() && !has_ended_ && failure_.ok()) {
+      is_shared_ = was_long_ = false;
+      num_short_ = 0;
+    }
     stats()->parallelism.store(Parallelism(), std::memory_order_relaxed);
+    stats()->is_inline.store(!is_shared_, std::memory_order_relaxed);
     if (!is_shared_) return NextAlone(request);
     FillWindow(request);
     doorbell_->Set(request.waker);
@@ -179,6 +189,10 @@ class ParallelMapStream final : public Stream {
     return is_exact_ ? 1 : KnobOr(knobs_.parallelism, parallelism_);
   }
   bool MayShare() const { return Parallelism() > 1; }
+  // Once all that is under way was given.
+  bool GoesAlone() const {
+    return num_short_ >= kManyShort && function_ != nullptr;
+  }
 
   // Computes rows here.
   absl::StatusOr<Pull> NextAlone(const Request& request) {
@@ -220,7 +234,7 @@ class ParallelMapStream final : public Stream {
   }
 
   void FillWindow(const Request& request) {
-    while (HasRoom() && !has_ended_ && failure_.ok()) {
+    while (HasRoom() && !GoesAlone() && !has_ended_ && failure_.ok()) {
       if (is_exact_ && !pieces_.empty()) return;
       WireWriter position;
       input_->Save(position);
@@ -264,13 +278,17 @@ class ParallelMapStream final : public Stream {
   }
 
   void Learn(int64_t nanos) {
+    num_short_ = nanos < min_task_nanos_ / 2 ? num_short_ + 1 : 0;
     if (nanos < min_task_nanos_ / 10 && rows_per_task_ < kMaxChunkRows / 8) {
       rows_per_task_ *= 4;
     }
     if (nanos < min_task_nanos_ && rows_per_task_ < kMaxChunkRows) {
       rows_per_task_ *= 2;
     }
-    if (nanos > 10 * min_task_nanos_ && rows_per_task_ > 1) rows_per_task_ /= 2;
+    if (nanos > std::max(10 * min_task_nanos_, kMaxTaskNanos) &&
+        rows_per_task_ > 1) {
+      rows_per_task_ /= 2;
+    }
   }
 
   const Scope scope_;
@@ -283,6 +301,7 @@ class ParallelMapStream final : public Stream {
   const NodeKnobs& knobs_;
   const int64_t parallelism_;
   bool was_long_ = false;
+  int num_short_ = 0;  // tasks in a row that were not worth their hand-off
   const bool keep_order_;
   const bool is_exact_;
   const int64_t max_rows_;
