@@ -50,6 +50,7 @@ class PythonFunction:
     output_signature: Any = None
     rng: bool = False
     seed: int | None = None
+    pure: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def python_function(
     output_signature: Any = None,
     rng: bool = False,
     seed: int | None = None,
+    pure: bool = False,
 ) -> PythonFunction:
     """Runs `function` as Python, and says what it returns.
 
@@ -89,13 +91,22 @@ def python_function(
             same for the same element, seed and epoch, wherever it runs.
         seed: Makes what `rng` gives the same in every run of the program. Left
             out, one is drawn for each dataset and kept in its state.
+        pure: Whether the same element always gives the same result, and it does
+            not matter how often it is called: then results may be kept from one
+            epoch to the next. Penstock cannot find that out by itself.
     """
     if seed is not None and not rng:
         raise refused(
             InvalidArgumentError,
             "seed is for functions with rng=True; got rng=False",
         )
-    return PythonFunction(function, output_signature, rng, seed)
+    if pure and rng:
+        raise refused(
+            InvalidArgumentError,
+            "a function with rng=True gives other results in every epoch; got "
+            "pure=True",
+        )
+    return PythonFunction(function, output_signature, rng, seed, pure)
 
 
 def native(function: Callable[..., Any]) -> NativeFunction:
@@ -119,7 +130,9 @@ def plain(function: Any) -> Any:
 def like(given: Any, function: Callable[..., Any]) -> Any:
     """`function`, around that of `given`, to be run as that is."""
     if isinstance(given, PythonFunction):
-        return PythonFunction(function, rng=given.rng, seed=given.seed)
+        return PythonFunction(
+            function, rng=given.rng, seed=given.seed, pure=given.pure
+        )
     if isinstance(given, NativeFunction):
         return NativeFunction(function)
     return function
@@ -363,11 +376,15 @@ def _as_python(
         structure = _learn(asked, dataset, reason)
         packed = dataclasses.replace(packed, outputs=structure)
     shown = _spec.DatasetSpec(structure) if how == ROWS else structure
-    return _recorded(packed, shown, reason, given.seed)
+    return _recorded(packed, shown, reason, given.seed, given.pure)
 
 
 def _recorded(
-    packed: Packed, output: Any, reason: str, seed: int | None = None
+    packed: Packed,
+    output: Any,
+    reason: str,
+    seed: int | None = None,
+    pure: bool = False,
 ) -> Recorded:
     from penstock import _pipeline
 
@@ -391,6 +408,7 @@ def _recorded(
             "identity": _captures.identity_of(users_own(function)),
             "reason": reason.split("\n")[0],
             "is_random": packed.has_rng,
+            "is_pure": pure,
             **_pipeline.seed(seed),
         },
     }

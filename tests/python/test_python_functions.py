@@ -344,6 +344,19 @@ def test_random_generators_belong_to_elements():
     assert len(list(again)) == 50
 
 
+def test_pure_is_the_users_word():
+    def double(x):
+        return np.asarray(x * 2)
+
+    f = ps.python_function(double, pure=True)
+    ds = ps.Dataset.range(3).map(f)
+    other = ps.Dataset.range(3).map(ps.python_function(double))
+    assert [int(x) for x in ds] == [0, 2, 4]
+    assert ds.fingerprint() == other.fingerprint()
+    with pytest.raises(ps.InvalidArgumentError, match="rng=True"):
+        ps.python_function(double, rng=True, pure=True)
+
+
 def test_seeds_of_random_generators():
     def draws(x, rng):
         return rng.normal() + float(x)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
 #include "penstock/data/encode.h"
@@ -38,7 +39,8 @@ absl::StatusOr<Chunk> Evaluator::Apply(const Chunk& input, const Scope& scope,
   std::vector<RowError> errors;
   functions::EvalContext context;
   context.rows = input.rows;
-  context.random_key = scope.run->RandomKey(*info_, /*with_epoch=*/true);
+  context.random_key = Combine(
+      scope.run->RandomKey(*info_, /*with_epoch=*/true), scope.iteration);
   context.lineage =
       input.has_lineage() ? input.lineage.As<uint64_t>() : nullptr;
   context.known_errors = &input.errors;

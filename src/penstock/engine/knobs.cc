@@ -1,5 +1,7 @@
 #include "penstock/engine/knobs.h"
 
+#include <limits>
+
 #include "penstock/engine/pipeline.h"
 
 namespace penstock::engine {
@@ -9,6 +11,12 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 int64_t Chosen(bool is_set, const plan::Knob& knob) {
   return is_set && knob.chosen_by() != plan::USER ? knob.value() : 0;
+}
+
+int64_t KeepBytes(const plan::NodeKnobs& knobs) {
+  if (!knobs.has_cache()) return 0;
+  return knobs.cache().has_max_bytes() ? knobs.cache().max_bytes()
+                                       : std::numeric_limits<int64_t>::max();
 }
 
 void Report(const std::atomic<int64_t>& knob, plan::NodeKnobs& node,
@@ -39,6 +47,7 @@ void SetKnobs(const plan::Knobs& knobs, Run& run) {
                           kRelaxed);
     to.read_depth.store(Chosen(from.has_read_depth(), from.read_depth()),
                         kRelaxed);
+    to.keep_bytes.store(KeepBytes(from), kRelaxed);
     if (run.options.is_row_exact) continue;
     to.buffer_rows.store(Chosen(from.has_buffer_rows(), from.buffer_rows()),
                          kRelaxed);
@@ -55,6 +64,12 @@ plan::Knobs KnobsInForce(const Run& run) {
     Report(from.reorder_rows, node, &plan::NodeKnobs::mutable_reorder_rows);
     Report(from.buffer_rows, node, &plan::NodeKnobs::mutable_buffer_rows);
     Report(from.read_depth, node, &plan::NodeKnobs::mutable_read_depth);
+    if (const int64_t bytes = from.keep_bytes.load(kRelaxed); bytes > 0) {
+      plan::CacheKnob* cache = node.mutable_cache();
+      cache->set_tier(plan::MEMORY);
+      cache->set_chosen_by(plan::TUNER);
+      cache->set_max_bytes(bytes);
+    }
     if (HasAny(node))
       (*knobs.mutable_nodes())[static_cast<uint32_t>(id)] = node;
   }

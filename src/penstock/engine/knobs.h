@@ -9,12 +9,16 @@
 
 namespace penstock::engine {
 
-// 0: not set; the stream does as it would alone.
+// Of one node of one run. Whoever chooses stores; streams load when they next
+// do something, and never wait for it: all of it relaxed. 0 means not set: the
+// engine does as it would alone.
 struct NodeKnobs {
   std::atomic<int64_t> parallelism{0};
   std::atomic<int64_t> reorder_rows{0};
   std::atomic<int64_t> buffer_rows{0};
   std::atomic<int64_t> read_depth{0};
+  // Rows after the node are kept for later passes, up to as many bytes.
+  std::atomic<int64_t> keep_bytes{0};
 };
 
 struct Run;

@@ -91,6 +91,90 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
+struct PassesCase {
+  std::string name;
+  plan::Plan plan;
+  size_t rows;
+};
+
+class PassesTest : public testing::TestWithParam<PassesCase> {};
+
+// Wherever the repetition is, each row of each pass and epoch draws anew, and
+// the same epoch draws the same.
+TEST_P(PassesTest, AllDrawAnew) {
+  TestEngine engine;
+  const auto pipeline = BuildOrDie(GetParam().plan);
+  Rows all = Reader(engine, pipeline, 0).Drain();
+  EXPECT_THAT(all, SizeIs(GetParam().rows));
+  EXPECT_EQ(Reader(engine, pipeline, 0).Drain({1, 3}), all);
+  const Rows next = Reader(engine, pipeline, 1).Drain();
+  all.insert(all.end(), next.begin(), next.end());
+  EXPECT_THAT(std::set<std::string>(all.begin(), all.end()),
+              SizeIs(all.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, PassesTest,
+    testing::ValuesIn<PassesCase>({
+        {"MapBefore", Repeat(Map(Range(6), RandomNumber()), 3), 18},
+        {"MapAfter", Map(Repeat(Range(6), 3), RandomNumber()), 18},
+        {"MapBetween", Repeat(Map(Repeat(Range(4), 2), RandomNumber()), 3), 24},
+        {"MapAfterCache", Repeat(Map(Cache(Range(6)), RandomNumber()), 3), 18},
+        {"Inside",
+         Repeat(FlatMap(Range(3), ToDataset(Map(Range(4), RandomNumber()))), 2),
+         24},
+        {"InsideTheRepeated",
+         FlatMap(Repeat(Range(3), 2), ToDataset(Map(Range(4), RandomNumber()))),
+         24},
+        {"RepeatInside",
+         FlatMap(Range(3), ToDataset(Repeat(Map(Range(4), RandomNumber()), 2))),
+         24},
+        {"InsideTwice",
+         Repeat(FlatMap(Range(2),
+                        ToDataset(FlatMap(Range(2),
+                                          ToDataset(Map(Range(3),
+                                                        RandomNumber()))))),
+                2),
+         24},
+        {"AfterFlatMap",
+         Repeat(Map(FlatMap(Range(3), ToDataset(Range(4))), RandomNumber()), 2),
+         24},
+        {"Batches", Repeat(Map(Batch(Range(12), 2), RandomNumber()), 3), 18},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+// What a row is told apart by is the same in every repetition, so that rows
+// which were kept from one fit another.
+TEST(LineageTest, IsTheSameInEveryPass) {
+  TestEngine engine;
+  const plan::Plan plan =
+      FlatMap(Range(3), ToDataset(Map(Range(2), RandomNumber())));
+  const auto pipeline = BuildOrDie(plan);
+  const auto lineage_of = [&](uint64_t iteration) {
+    auto iterator = engine::Iterator::Start(pipeline, engine.environment(),
+                                            engine.instances(), 0);
+    engine::Scope scope;
+    scope.run = std::const_pointer_cast<engine::Run>((*iterator)->run());
+    scope.iteration = iteration;
+    auto stream = pipeline->root().Start(scope);
+    std::vector<uint64_t> words;
+    Rows values;
+    for (;;) {
+      auto pull = (*stream)->Next({100, nullptr});
+      if (!pull->has_rows()) break;
+      const auto* word = pull->chunk.lineage.As<uint64_t>();
+      words.insert(words.end(), word, word + pull->chunk.rows);
+      for (std::string& row : ToText(pull->chunk)) values.push_back(row);
+    }
+    return std::make_pair(words, values);
+  };
+  const auto [first, first_values] = lineage_of(0);
+  const auto [second, second_values] = lineage_of(7);
+  EXPECT_THAT(first, SizeIs(6));
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first_values, second_values);
+}
+
 // The values of the rows do not depend on what reads them.
 TEST(LineageTest, ShuffledRowsKeepTheirValues) {
   const plan::Plan pairs = Map(Range(30), [] {

@@ -7,16 +7,33 @@
 
 namespace penstock::engine {
 
-absl::Status MemoryBudget::Reserve(int64_t bytes) {
-  const int64_t before = used_.fetch_add(bytes);
-  const int64_t limit = limit_.load();
-  if (before + bytes <= limit) return absl::OkStatus();
+bool MemoryBudget::Take(int64_t bytes) {
+  if (used_.fetch_add(bytes) + bytes <= limit_.load()) return true;
   used_.fetch_sub(bytes);
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "needs ", bytes, " more bytes; ", std::max<int64_t>(limit - before, 0),
-      " are left of the memory budget of ", limit,
-      "\n  Lower the window or leave the cache out, or raise "
-      "Options(memory_budget=...)."));
+  return false;
+}
+
+bool MemoryBudget::TakeOrReclaim(int64_t bytes, Which which) {
+  if (Take(bytes)) return true;
+  // What will never fit asks nothing back.
+  if (reclaim_ == nullptr || bytes > limit_.load()) return false;
+  reclaim_(*this, used_.load() + bytes - limit_.load(), which);
+  return Take(bytes);
+}
+
+bool MemoryBudget::TryReserve(int64_t bytes) {
+  return TakeOrReclaim(bytes, Which::kIdle);
+}
+
+absl::Status MemoryBudget::Reserve(int64_t bytes) {
+  if (TakeOrReclaim(bytes, Which::kAll)) return absl::OkStatus();
+  const int64_t limit = limit_.load();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("needs ", bytes, " more bytes; ",
+                   std::max<int64_t>(limit - used_.load(), 0),
+                   " are left of the memory budget of ", limit,
+                   "\n  Lower the window or leave the cache out, or raise "
+                   "Options(memory_budget=...)."));
 }
 
 absl::Status Reservation::Resize(int64_t bytes) {
@@ -27,6 +44,12 @@ absl::Status Reservation::Resize(int64_t bytes) {
   }
   bytes_ = bytes;
   return absl::OkStatus();
+}
+
+bool Reservation::TryGrow(int64_t bytes) {
+  if (!budget_->TryReserve(bytes - bytes_)) return false;
+  bytes_ = bytes;
+  return true;
 }
 
 }  // namespace penstock::engine

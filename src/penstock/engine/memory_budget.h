@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -14,11 +15,22 @@ namespace penstock::engine {
 // but nothing is added to it. Thread-safe.
 class MemoryBudget final {
  public:
-  explicit MemoryBudget(int64_t limit_bytes) : limit_(limit_bytes) {}
+  // Which of the bytes that are held without need may be asked back.
+  enum class Which : uint8_t { kIdle, kAll };
+  // Asks back as many bytes, or what there is. Called without locks of ours, by
+  // any thread.
+  using Reclaim =
+      std::function<void(MemoryBudget& budget, int64_t bytes, Which which)>;
 
+  explicit MemoryBudget(int64_t limit_bytes, Reclaim reclaim = nullptr)
+      : reclaim_(std::move(reclaim)), limit_(limit_bytes) {}
+
+  // For what a run needs: all that is held without need gives way.
   // ResourceExhausted, naming what is needed and what is left, if it is too
   // much; then nothing is taken.
   absl::Status Reserve(int64_t bytes);
+  // For what it can do without: only what is idle gives way.
+  bool TryReserve(int64_t bytes);
   void Release(int64_t bytes) { used_.fetch_sub(bytes); }
 
   int64_t used() const { return used_.load(); }
@@ -26,6 +38,10 @@ class MemoryBudget final {
   void SetLimit(int64_t limit_bytes) { limit_.store(limit_bytes); }
 
  private:
+  bool Take(int64_t bytes);
+  bool TakeOrReclaim(int64_t bytes, Which which);
+
+  const Reclaim reclaim_;
   std::atomic<int64_t> limit_;
   std::atomic<int64_t> used_{0};
 };
@@ -42,7 +58,10 @@ class Reservation final {
 
   // Sets what is reserved to `bytes`.
   absl::Status Resize(int64_t bytes);
+  // The same for more bytes than before, by MemoryBudget::TryReserve.
+  bool TryGrow(int64_t bytes);
   int64_t bytes() const { return bytes_; }
+  const MemoryBudget& budget() const { return *budget_; }
 
  private:
   const std::shared_ptr<MemoryBudget> budget_;

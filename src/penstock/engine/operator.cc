@@ -14,6 +14,14 @@ uint64_t Run::RandomKey(const OpInfo& info, bool with_epoch) const {
   return with_epoch ? Combine(key, state.epoch) : key;
 }
 
+std::shared_ptr<io::FileSystem> Run::FilesOf(const OpInfo& info) const {
+  const auto found = file_logs.find(info.id);
+  if (found != file_logs.end()) return found->second;
+  // Without an owner: the environment's outlive every run.
+  return std::shared_ptr<io::FileSystem>(std::shared_ptr<void>(),
+                                         environment.files);
+}
+
 namespace {
 
 class FunctionOperator final : public Operator {
@@ -86,7 +94,7 @@ Buffer SourceLineage(const Scope& scope, int64_t first, int64_t rows) {
   Buffer lineage = Buffer::Allocate(rows * sizeof(uint64_t));
   uint64_t* out = lineage.MutableAs<uint64_t>();
   for (int64_t i = 0; i < rows; ++i) {
-    out[i] = Combine(scope.iteration, static_cast<uint64_t>(first + i));
+    out[i] = Combine(scope.lineage, static_cast<uint64_t>(first + i));
   }
   return lineage;
 }

@@ -25,9 +25,12 @@ struct Scope {
   std::shared_ptr<Run> run;
   // Values of the enclosing function, one row each, for sub-plans.
   std::shared_ptr<const std::vector<Column>> bound;
-  // Which repetition (and, in sub-plans, which outer row) this is: what the
-  // lineage of rows and the order of shuffles begin with.
+  // Which repetition (and, in sub-plans, which outer row) this is: part of
+  // every random key and order that is to differ between repetitions.
   uint64_t iteration = 0;
+  // What the lineage of a source's rows begins with: 0, or in a sub-plan the
+  // outer row's. The same in every repetition, as the rows are.
+  uint64_t lineage = 0;
   // The bound values alone, whatever the repetition: what a cache in a sub-plan
   // is kept by, and orders that stay the same.
   uint64_t binding = 0;

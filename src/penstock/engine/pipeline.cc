@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/engine/build.h"
+#include "penstock/engine/ops/keep.h"
 #include "penstock/functions/function.h"
 #include "penstock/io/crc32c.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/infer.h"
+#include "penstock/plan/keepable.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/snapshot.h"
 
@@ -79,9 +83,64 @@ OperatorPtr Located(OperatorPtr op, const OpInfo* info) {
 
 // Walks a plan and its sub-plans; gives every node an id.
 class Builder final {
+  // Where Keep stands in the plan, and what is below it there.
+  class KeepPlaces final {
+   public:
+    KeepPlaces(const plan::Plan& plan, bool is_ordered)
+        : plan_(plan),
+          keepable_(plan::FindKeepable(plan, is_ordered)),
+          fingerprints_(plan::NodeFingerprints(plan)),
+          below_(plan.nodes_size()) {}
+
+    void HandOn(int i, int input) { below_[i] = below_[input]; }
+
+    // `op`, the node `i` made last, with a Keep after it if rows may be kept.
+    OperatorPtr After(int i, OperatorPtr op, const OpInfo& info,
+                      Pipeline& pipeline) {
+      Below& below = below_[i];
+      for (uint32_t input : plan_.nodes(i).inputs()) {
+        below.keys = Combine(below.keys, below_[input].keys);
+        below.files.insert(below_[input].files.begin(),
+                           below_[input].files.end());
+      }
+      // Its own, and those in its functions, which have come since.
+      for (auto id = static_cast<size_t>(info.id); id < pipeline.infos_.size();
+           ++id) {
+        below.keys = Combine(below.keys, pipeline.infos_[id].key);
+      }
+      const std::vector<int>& files = pipeline.file_ops_;
+      below.files.insert(std::lower_bound(files.begin(), files.end(), info.id),
+                         files.end());
+      const plan::Keepable& keepable = keepable_[i];
+      std::string& why_not = pipeline.why_not_kept_[info.id];
+      why_not = keepable.why_not;
+      if (why_not.empty() && !keepable.is_worthwhile) {
+        why_not = absl::StrCat(info.name, " costs next to nothing");
+      }
+      if (!why_not.empty()) return op;
+      KeepSpec spec;
+      spec.fingerprint =
+          absl::StrFormat("%s%016x", fingerprints_[i], keepable.functions);
+      spec.keys = below.keys;
+      spec.file_ops.assign(below.files.begin(), below.files.end());
+      return MakeKeep(std::move(spec), std::move(op), info);
+    }
+
+   private:
+    struct Below {
+      uint64_t keys = 0;
+      std::set<int> files;
+    };
+
+    const plan::Plan& plan_;
+    const std::vector<plan::Keepable> keepable_;
+    const std::vector<std::string> fingerprints_;
+    std::vector<Below> below_;
+  };
+
  public:
-  Builder(Pipeline* pipeline, RowSources* sources)
-      : pipeline_(pipeline), sources_(sources) {}
+  Builder(Pipeline* pipeline, RowSources* sources, bool is_ordered)
+      : pipeline_(pipeline), sources_(sources), is_ordered_(is_ordered) {}
 
   OperatorOr Build(const plan::Plan& plan, const std::string& prefix) {
     PENSTOCK_ASSIGN_OR_RETURN(const std::vector<bool> is_used, Used(plan));
@@ -92,6 +151,9 @@ class Builder final {
     }
     std::vector<OperatorPtr> operators(plan.nodes_size());
     std::vector<const OpInfo*> infos(plan.nodes_size());
+    // Rows are kept after nodes of the plan itself alone.
+    std::optional<KeepPlaces> keep;
+    if (prefix.empty()) keep.emplace(plan, is_ordered_);
     for (int i = 0; i < plan.nodes_size(); ++i) {
       if (!is_used[i]) continue;
       const plan::Node& node = plan.nodes(i);
@@ -99,6 +161,7 @@ class Builder final {
       if (node.has_with_options()) {  // no operator: Note() has read them
         operators[i] = operators[node.inputs(0)];
         infos[i] = infos[node.inputs(0)];
+        if (keep.has_value()) keep->HandOn(i, node.inputs(0));
         continue;
       }
       PENSTOCK_ASSIGN_OR_RETURN(infos[i], AddInfo(plan, i, prefix, infos));
@@ -127,6 +190,9 @@ class Builder final {
           operators[i],
           BuildOperator(node, std::move(inputs), input_rows, context));
       operators[i] = Located(operators[i], infos[i]);
+      if (keep.has_value()) {
+        operators[i] = keep->After(i, operators[i], *infos[i], *pipeline_);
+      }
     }
     if (operators.empty()) {
       return absl::InvalidArgumentError("a plan must have a node; got none");
@@ -175,6 +241,11 @@ class Builder final {
     Describe(plan, index, info);
     pipeline_->infos_.push_back(std::move(info));
     pipeline_->seeds_.push_back(SeedOf(node));
+    pipeline_->why_not_kept_.push_back(
+        absl::StrCat(pipeline_->infos_.back().name, " is inside a function"));
+    if (node.has_list_files() || node.has_read_files()) {
+      pipeline_->file_ops_.push_back(pipeline_->infos_.back().id);
+    }
     return &pipeline_->infos_.back();
   }
 
@@ -231,18 +302,39 @@ class Builder final {
 
   Pipeline* const pipeline_;
   RowSources* const sources_;
+  const bool is_ordered_;
   uint64_t num_keys_ = 0;
   bool is_seen_ = false;
   bool says_how_far_ = false;
   int inside_ = -1;  // id of the node whose function is being built
 };
 
+namespace {
+
+// What the plan's options say of the order, those of functions' datasets too:
+// the last of them counts, as it does for the run.
+void FindOrder(const plan::Plan& plan, bool& is_ordered) {
+  for (const plan::Node& node : plan.nodes()) {
+    if (node.has_with_options() &&
+        node.with_options().options().has_deterministic()) {
+      is_ordered = node.with_options().options().deterministic();
+    }
+    for (const plan::Function* function : plan::FunctionsOf(node)) {
+      if (function->has_dataset()) FindOrder(function->dataset(), is_ordered);
+    }
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<const Pipeline>> Pipeline::Build(
     const plan::Plan& plan, const plan::Options& defaults,
     RowSources* sources) {
   std::shared_ptr<Pipeline> pipeline(new Pipeline());
   pipeline->options_ = defaults;
-  Builder builder(pipeline.get(), sources);
+  bool is_ordered = !defaults.has_deterministic() || defaults.deterministic();
+  FindOrder(plan, is_ordered);
+  Builder builder(pipeline.get(), sources, is_ordered);
   PENSTOCK_ASSIGN_OR_RETURN(pipeline->root_, builder.Build(plan, ""));
   pipeline->fingerprint_ = plan::Fingerprint(plan);
   pipeline->is_row_exact_ =
@@ -300,6 +392,14 @@ std::shared_ptr<Run> MakeRun(
     stats.is_counting = environment.has_counters;
   }
   run->random.resize(pipeline.ops().size());
+  run->knobs.resize(pipeline.ops().size());
+  run->kept.resize(pipeline.ops().size());
+  for (int id : pipeline.file_ops()) {
+    run->file_logs[id] = std::make_shared<FileLog>(environment.files);
+  }
+  for (const OpInfo& info : pipeline.ops()) {
+    if (info.instance != 0) run->instances.push_back(info.instance);
+  }
   return run;
 }
 

@@ -38,6 +38,11 @@ class Pipeline final {
   // Whether somebody could see rows being computed early (Python's), and
   // said how early they may be (a prefetch size, or run_ahead).
   bool is_row_exact() const { return is_row_exact_; }
+  // Operators that read files, by id.
+  const std::vector<int>& file_ops() const { return file_ops_; }
+  // Why rows after op `id` are never kept, as a sentence; empty: a knob may
+  // have them kept.
+  const std::string& WhyNotKept(int id) const { return why_not_kept_[id]; }
   // Seed that the user gave to op `id`, where one was given.
   std::optional<uint64_t> GivenSeed(int id) const { return seeds_[id]; }
 
@@ -47,6 +52,8 @@ class Pipeline final {
 
   std::deque<OpInfo> infos_;
   std::vector<std::optional<uint64_t>> seeds_;
+  std::vector<std::string> why_not_kept_;
+  std::vector<int> file_ops_;
   OperatorPtr root_;
   const OpInfo* root_info_ = nullptr;
   plan::Options options_;

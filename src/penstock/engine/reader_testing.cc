@@ -21,7 +21,10 @@ std::string CodeText(const absl::Status& status) {
 }  // namespace
 
 TestEngine::TestEngine(const Settings& settings)
-    : memory_(std::make_shared<engine::MemoryBudget>(settings.memory_bytes)),
+    : keep_bytes_(settings.keep_bytes),
+      kept_(std::make_shared<engine::KeptRows>()),
+      memory_(std::make_shared<engine::MemoryBudget>(
+          settings.memory_bytes, engine::KeptRows::ReclaimFrom(kept_))),
       // Seeds that are drawn: the same in every test.
       instances_([] { return 12345; }),
       executor_(settings.threads) {
@@ -33,6 +36,7 @@ TestEngine::TestEngine(const Settings& settings)
   environment_.min_recording_nanos = 0;   // as often as rows allow
   environment_.min_shared_nanos = 2'000;  // though it is not worth it
   environment_.caches = &caches_;
+  environment_.kept = kept_;
   environment_.sources = &sources_;
   environment_.functions = &functions_;
   environment_.warn = [this](std::string_view text) {
@@ -78,8 +82,23 @@ class Reader::Bell final : public engine::Wakeable {
   bool has_rung_ = false;
 };
 
-Reader::Reader(std::unique_ptr<engine::Iterator> iterator)
-    : bell_(std::make_shared<Bell>()), iterator_(std::move(iterator)) {}
+Reader::Reader(const TestEngine& engine,
+               std::unique_ptr<engine::Iterator> iterator)
+    : bell_(std::make_shared<Bell>()), iterator_(std::move(iterator)) {
+  for (engine::NodeKnobs& knobs : iterator_->run()->knobs) {
+    knobs.keep_bytes = engine.keep_bytes();
+  }
+}
+
+void Reader::Keep(const std::string& node, int64_t bytes) {
+  for (const engine::OpInfo& info : pipeline()->ops()) {
+    if (info.name != node) continue;
+    iterator_->run()->knobs[info.id].keep_bytes = bytes;
+    return;
+  }
+  std::fprintf(stderr, "no node %s\n", node.c_str());
+  std::abort();
+}
 
 namespace {
 
@@ -96,15 +115,15 @@ std::unique_ptr<engine::Iterator> OrDie(
 
 Reader::Reader(TestEngine& engine, PipelinePtr pipeline,
                std::optional<uint64_t> epoch, std::optional<uint64_t> seed)
-    : Reader(OrDie(engine::Iterator::Start(std::move(pipeline),
-                                           engine.environment(),
-                                           engine.instances(), epoch, seed))) {}
+    : Reader(engine, OrDie(engine::Iterator::Start(
+                         std::move(pipeline), engine.environment(),
+                         engine.instances(), epoch, seed))) {}
 
 Reader Reader::Resume(TestEngine& engine, PipelinePtr pipeline,
                       std::string_view state, int64_t skip_rows) {
-  return Reader(
-      OrDie(engine::Iterator::Resume(std::move(pipeline), engine.environment(),
-                                     engine.instances(), state, skip_rows)));
+  return Reader(engine, OrDie(engine::Iterator::Resume(
+                            std::move(pipeline), engine.environment(),
+                            engine.instances(), state, skip_rows)));
 }
 
 absl::StatusOr<engine::Pull> Reader::Try(int64_t max_rows) {

@@ -32,6 +32,8 @@ class TestEngine final {
     int threads = 2;
     int64_t memory_bytes = int64_t{1} << 30;
     io::FileSystem* files = nullptr;  // null: those of this machine
+    // Of every node of every reader: its knob, from the beginning.
+    int64_t keep_bytes = 0;
   };
 
   TestEngine() : TestEngine(Settings()) {}
@@ -41,6 +43,8 @@ class TestEngine final {
   engine::Instances& instances() { return instances_; }
   engine::CacheStore& caches() { return caches_; }
   engine::MemoryBudget& memory() { return *memory_; }
+  engine::KeptRows& kept() { return *environment_.kept; }
+  int64_t keep_bytes() const { return keep_bytes_; }
   FakeSources& sources() { return sources_; }
   std::vector<std::string> warnings() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -49,6 +53,8 @@ class TestEngine final {
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
   FakeSources sources_;
   FakeFunctions functions_;
+  const int64_t keep_bytes_;
+  const std::shared_ptr<engine::KeptRows> kept_;
   const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;
@@ -75,6 +81,9 @@ class Reader final {
   static Reader Resume(TestEngine& engine, PipelinePtr pipeline,
                        std::string_view state, int64_t skip_rows = 0);
 
+  // Sets keep_bytes of the node of this name.
+  void Keep(const std::string& node, int64_t bytes);
+
   // One pull; waits while it is blocked.
   absl::StatusOr<engine::Pull> Next(int64_t max_rows);
   // One pull that does not wait.
@@ -91,7 +100,7 @@ class Reader final {
 
  private:
   class Bell;
-  explicit Reader(std::unique_ptr<engine::Iterator> iterator);
+  Reader(const TestEngine& engine, std::unique_ptr<engine::Iterator> iterator);
 
   std::shared_ptr<Bell> bell_;
   std::unique_ptr<engine::Iterator> iterator_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "penstock/data/frame_memory.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
+#include "penstock/engine/file_log.h"
+#include "penstock/engine/kept_rows.h"
 #include "penstock/engine/knobs.h"
 #include "penstock/engine/memory_budget.h"
 #include "penstock/engine/row_function.h"
@@ -31,10 +34,14 @@ namespace penstock::engine {
 struct Environment {
   Executor* executor = nullptr;
   io::FileSystem* files = nullptr;
+  // Where relative names start from, for what is kept by name.
+  std::string directory;
   io::IoPool* io_pool = nullptr;
   // Of one iterator, or of all: what it reserved may outlive it in a cache.
   std::shared_ptr<MemoryBudget> memory;
   CacheStore* caches = nullptr;
+  // Rows that knobs have kept; null: none are.
+  std::shared_ptr<KeptRows> kept;
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;
   // The user's Python functions; null where there are none.
@@ -78,8 +85,16 @@ struct Run {
   Environment environment;
   RunOptions options;
   std::deque<NodeStats> stats;      // by OpInfo::id
-  std::deque<NodeKnobs> knobs;      // by OpInfo::id
   std::vector<RandomState> random;  // by OpInfo::id
+  // By OpInfo::id; set by anyone, while streams read them.
+  std::deque<NodeKnobs> knobs;
+  std::deque<KeptCounts> kept;  // by OpInfo::id
+  // Of the nodes that read files, by OpInfo::id.
+  std::map<int, std::shared_ptr<FileLog>> file_logs;
+  std::vector<uint64_t> instances;  // all that the pipeline has
+
+  // The files as a node reads them: it is written down which.
+  std::shared_ptr<io::FileSystem> FilesOf(const OpInfo& info) const;
 
   // The key that a node's random values and orders begin with. Where the user
   // asked for the same in each iteration, without the epoch.

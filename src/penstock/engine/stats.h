@@ -70,6 +70,16 @@ struct NodeStats {
   void SeeRows(uint64_t count, uint64_t row_bytes);
 };
 
+// Of a node whose rows a knob has kept (ops/keep.h). Rows that were given again
+// are not counted as the node's: it did not compute them.
+struct KeptCounts {
+  std::atomic<uint64_t> hits{0};    // rows given again
+  std::atomic<uint64_t> misses{0};  // rows computed, while the knob was set
+  std::atomic<int64_t> held_bytes{0};
+  // From the first to the last: nothing below is run any more.
+  std::atomic<bool> is_complete{false};
+};
+
 // What one stream has counted since it last added to the totals. One writer.
 struct StreamCounters {
   uint64_t rows = 0;

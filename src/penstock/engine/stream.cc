@@ -103,6 +103,7 @@ ChargeTimer::~ChargeTimer() {
 Stream::~Stream() { counters_.Flush(*stats_); }
 
 absl::StatusOr<Pull> Stream::Next(const Request& request) {
+  if (skip_rows_ > 0) skip_rows_ -= DoSkip(skip_rows_);
   for (int chunks = 0; skip_rows_ > 0; ++chunks) {
     if (chunks == kMaxSkippedChunks) {
       request.waker->Wake();  // more to do; others first

@@ -78,12 +78,16 @@ class Stream {
   virtual void Save(WireWriter& writer) const;
   // REQUIRES: nothing was pulled yet.
   virtual absl::Status Restore(WireReader& reader);
-  // Leaves out the next `rows` rows. They are computed when rows are next
-  // asked for.
+  // Leaves out the next `rows` rows. Those that cannot be left out uncomputed
+  // are computed when rows are next asked for.
   void SkipRows(int64_t rows) { skip_rows_ += rows; }
 
  protected:
   virtual absl::StatusOr<Pull> DoNext(const Request& request) = 0;
+  // Leaves out up to `rows` of the next rows without computing them; gives how
+  // many. For streams that give a row for each row of their input: the input
+  // leaves it out (SkipRows).
+  virtual int64_t DoSkip(int64_t /*rows*/) { return 0; }
   virtual void DoSave(WireWriter& writer) const = 0;
   virtual absl::Status DoRestore(WireReader& reader) = 0;
 

@@ -32,12 +32,20 @@ class Descriptor final {
   int fd_;
 };
 
+FileStamp StampOf(const struct stat& info) {
+  return {.size = info.st_size,
+          .changed_ns = info.st_mtim.tv_sec * int64_t{1'000'000'000} +
+                        info.st_mtim.tv_nsec,
+          .inode = info.st_ino};
+}
+
 class LocalFile final : public File {
  public:
-  LocalFile(std::string path, Descriptor fd, int64_t size)
-      : path_(std::move(path)), fd_(std::move(fd)), size_(size) {}
+  LocalFile(std::string path, Descriptor fd, const FileStamp& stamp)
+      : path_(std::move(path)), fd_(std::move(fd)), stamp_(stamp) {}
 
-  int64_t size() const override { return size_; }
+  int64_t size() const override { return stamp_.size; }
+  FileStamp stamp() const override { return stamp_; }
 
   absl::StatusOr<size_t> ReadAt(int64_t offset, char* dst,
                                 size_t num_bytes) override {
@@ -72,7 +80,7 @@ class LocalFile final : public File {
  private:
   const std::string path_;
   const Descriptor fd_;
-  const int64_t size_;
+  const FileStamp stamp_;
 };
 
 class LocalWritableFile final : public WritableFile {
@@ -136,7 +144,7 @@ class LocalFiles final : public FileSystem {
           "expected a regular file; found a pipe, socket or device: ", path));
     }
     posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-    return std::make_unique<LocalFile>(path, std::move(fd), info.st_size);
+    return std::make_unique<LocalFile>(path, std::move(fd), StampOf(info));
   }
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(
@@ -193,6 +201,14 @@ class LocalFiles final : public FileSystem {
     return mode.has_value() && S_ISDIR(*mode);
   }
 
+  FileStamp Stamp(std::string_view path) override {
+    struct stat info;
+    if (stat(std::string(path).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      return {.size = -1};
+    }
+    return StampOf(info);
+  }
+
  private:
   static absl::StatusOr<std::optional<mode_t>> Mode(std::string_view path) {
     struct stat info;
@@ -203,6 +219,11 @@ class LocalFiles final : public FileSystem {
 };
 
 }  // namespace
+
+FileStamp FileSystem::Stamp(std::string_view path) {
+  const absl::StatusOr<std::unique_ptr<File>> file = Open(path);
+  return file.ok() ? (*file)->stamp() : FileStamp{.size = -1};
+}
 
 FileSystem& LocalFileSystem() {
   static LocalFiles* const files = new LocalFiles;

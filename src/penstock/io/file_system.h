@@ -21,6 +21,15 @@
 
 namespace penstock::io {
 
+// What tells whether a file is still the one that was read.
+struct FileStamp {
+  int64_t size = 0;  // below 0: there is none, or it may not be opened
+  int64_t changed_ns = 0;
+  uint64_t inode = 0;
+
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
 // An open file, read at any offset. Thread-safe.
 class File {
  public:
@@ -28,6 +37,8 @@ class File {
 
   // The file's length when it was opened.
   virtual int64_t size() const = 0;
+  // As it was when it was opened.
+  virtual FileStamp stamp() const { return {.size = size()}; }
 
   // Reads `num_bytes` at `offset` into `dst`, waiting for storage as long as
   // it takes. Returns how many were read: fewer only at the end of the file.
@@ -89,6 +100,8 @@ class FileSystem {
   virtual absl::StatusOr<bool> Exists(std::string_view path) = 0;
   // False if nothing is there.
   virtual absl::StatusOr<bool> IsDirectory(std::string_view path) = 0;
+  // The stamp that the file would have if it were opened now.
+  virtual FileStamp Stamp(std::string_view path);
 };
 
 // The files of this machine; lives for ever.

@@ -37,6 +37,9 @@ class RelativeFileSystem final : public FileSystem {
   absl::StatusOr<bool> IsDirectory(std::string_view path) override {
     return files_.IsDirectory(Absolute(path));
   }
+  FileStamp Stamp(std::string_view path) override {
+    return files_.Stamp(Absolute(path));
+  }
 
   absl::StatusOr<std::vector<std::string>> Glob(
       std::string_view pattern) override {

@@ -86,7 +86,7 @@ bool IsLeftOut(const Message& message, const FieldDescriptor& field) {
   if (type == Rows::descriptor()) return name == "kind";
   if (type == Generator::descriptor()) return name == "capture";
   if (type == Function::Python::descriptor()) {
-    return name == "capture" || name == "reason";
+    return name == "capture" || name == "reason" || name == "is_pure";
   }
   if (type == ElementSpec::Dict::descriptor()) return name == "order";
   return name == "parallelism" || name == "buffer_bytes" ||
@@ -209,7 +209,8 @@ class Canonical final {
   }
 };
 
-Digest DigestOf(const Plan& plan) {
+// Each node's, by place.
+std::vector<Digest> DigestsOf(const Plan& plan) {
   std::vector<Digest> nodes;
   for (const Node& node : plan.nodes()) {
     std::vector<Digest> inputs;
@@ -226,6 +227,11 @@ Digest DigestOf(const Plan& plan) {
     for (const Digest& input : inputs) Write(input, out);
     nodes.push_back(DigestOf(out.bytes()));
   }
+  return nodes;
+}
+
+Digest DigestOf(const Plan& plan) {
+  const std::vector<Digest> nodes = DigestsOf(plan);
   WireWriter out;
   if (!nodes.empty()) Write(nodes.back(), out);
   for (const TensorSpec& bound : plan.bound()) {
@@ -239,6 +245,14 @@ Digest DigestOf(const Plan& plan) {
 std::string Fingerprint(const Plan& plan) {
   const Digest digest = DigestOf(plan);
   return absl::StrFormat("%016x%016x", digest.high, digest.low);
+}
+
+std::vector<std::string> NodeFingerprints(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Digest& digest : DigestsOf(plan)) {
+    names.push_back(absl::StrFormat("%016x%016x", digest.high, digest.low));
+  }
+  return names;
 }
 
 }  // namespace penstock::plan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "penstock/plan.pb.h"
 
@@ -11,5 +12,8 @@ namespace penstock::plan {
 // that mean the same. Locations, names of functions, instance ids, and knobs
 // (parallelism, prefetch, buffer bytes) do not count.
 std::string Fingerprint(const Plan& plan);
+
+// The same of what each node gives, by place: nodes after it do not count.
+std::vector<std::string> NodeFingerprints(const Plan& plan);
 
 }  // namespace penstock::plan

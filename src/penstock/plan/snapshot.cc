@@ -273,9 +273,13 @@ void Describe(const Plan& plan, int node, Snapshot::Node& out) {
   *out.mutable_cardinality() = from.cardinality();
   bool is_python = from.has_generator();
   bool keeps_order = true;
+  bool is_pure = is_python;
   for (const Function* function : FunctionsOf(from)) {
-    is_python |= function->has_python();
+    if (!function->has_python()) continue;
+    is_pure = (is_pure || !is_python) && function->python().is_pure();
+    is_python = true;
   }
+  out.set_is_declared_pure(is_python && is_pure && !from.has_generator());
   if (from.has_map() && from.map().has_deterministic()) {
     keeps_order = from.map().deterministic();
   }

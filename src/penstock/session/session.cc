@@ -23,6 +23,7 @@
 #include "penstock/plan/print.h"
 #include "penstock/plan/sample.h"
 #include "penstock/plan/validate.h"
+#include "penstock/session/apply_knobs.h"
 #include "penstock/session/version.h"
 
 namespace penstock::session {
@@ -87,7 +88,9 @@ bool HasGenerator(const engine::Pipeline& pipeline) {
 Session::Session(const HostLimits& limits, Descriptor service_socket)
     : limits_(limits),
       service_(std::move(service_socket)),
-      memory_(std::make_shared<engine::MemoryBudget>(BudgetOf(limits))),
+      kept_(std::make_shared<engine::KeptRows>()),
+      memory_(std::make_shared<engine::MemoryBudget>(
+          BudgetOf(limits), engine::KeptRows::ReclaimFrom(kept_))),
       instances_(RandomWord),
       python_(static_cast<int>(limits.cpus),
               static_cast<size_t>(
@@ -162,6 +165,7 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
       for (uint64_t instance : request.drop_instances().instances()) {
         instances_.Drop(instance);
         caches_.Drop(instance);
+        kept_->DropInstance(instance);
       }
       response = Response();
       response->set_done(true);
@@ -381,13 +385,16 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   environment.executor = &executor_;
   environment.has_counters = std::getenv("PENSTOCK_NO_COUNTERS") == nullptr;
   environment.files = FilesFrom(call.working_directory());
+  environment.directory = call.working_directory();
   environment.io_pool = &io_pool_;
   environment.memory = memory_;
   if (pipeline->options().has_memory_budget_bytes()) {
     environment.memory = std::make_shared<engine::MemoryBudget>(
-        pipeline->options().memory_budget_bytes());
+        pipeline->options().memory_budget_bytes(),
+        engine::KeptRows::ReclaimFrom(kept_));
   }
   environment.caches = &caches_;
+  environment.kept = kept_;
   environment.sources = &service_;
   environment.functions = &python_;
   environment.warn = [this](std::string_view text) { service_.Log(30, text); };
@@ -450,7 +457,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   reading.sender = std::make_shared<FrameSender>(
       &executor_, *std::move(iterator), std::move(environment.frames),
       std::move(fds[0]), options);
-  ApplyKnobs(call.knobs(), *reading.sender);
+  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(call.knobs(), *reading.sender));
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
   reading.python_before = python_.times();

@@ -12,6 +12,7 @@
 #include "penstock/data/buffer.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
+#include "penstock/engine/kept_rows.h"
 #include "penstock/engine/memory_budget.h"
 #include "penstock/engine/pipeline.h"
 #include "penstock/io/file_system.h"
@@ -84,7 +85,6 @@ class Session final {
   };
 
   static int64_t ProcessCpuNanos();
-  static void ApplyKnobs(const plan::Knobs& knobs, FrameSender& sender);
   absl::StatusOr<Reading*> FindReading(uint64_t iterator);
   plan::Snapshot SnapshotOf(uint64_t iterator, const Reading& reading);
   // The snapshots of an iterator, the last of them of now.
@@ -95,6 +95,7 @@ class Session final {
   // By the directory that relative names start from; a trainer has few.
   std::map<std::string, std::unique_ptr<io::FileSystem>> files_;
   io::IoPool io_pool_;
+  const std::shared_ptr<engine::KeptRows> kept_;
   const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;

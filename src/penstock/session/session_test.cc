@@ -401,6 +401,53 @@ TEST_F(SessionTest, StatisticsEndWithTheRoot) {
   EXPECT_EQ(found.nodes(2).name(), "flat_map_1");
 }
 
+TEST_F(SessionTest, KnobsAreSetWhileItRuns) {
+  const Response made = Make(plan_testing::Repeat(
+      plan_testing::Map(plan_testing::Range(50), plan_testing::AddConstant(1)),
+      3));
+  Request request;
+  SetKnobs& call = *request.mutable_set_knobs();
+  call.set_iterator(made.make_iterator().iterator());
+  plan::NodeKnobs& knobs = (*call.mutable_knobs()->mutable_nodes())[1];
+  knobs.mutable_cache()->set_tier(plan::MEMORY);
+  knobs.mutable_cache()->set_fraction(1);
+  EXPECT_TRUE(Ask(request).done()) << Ask(request).DebugString();
+
+  char demand[16] = {1};
+  demand[8] = 1;
+  ASSERT_TRUE(SendAll(trainer_.get(), {demand, sizeof(demand)}).ok());
+  session_.OnReadable(session_.IteratorSockets()[0]);
+  std::string event;
+  do {
+    event = ReadExactly(trainer_.get(), 64);
+    ASSERT_EQ(event.size(), 64);
+  } while (event[0] == 1);  // frames, until the end
+  Request stats;
+  stats.mutable_get_stats()->set_iterator(made.make_iterator().iterator());
+  const Stats found = Ask(stats).get_stats();
+  EXPECT_EQ(found.nodes(1).name(), "map_1");
+  EXPECT_EQ(found.nodes(1).rows(), 50);
+  EXPECT_EQ(found.rows(), 150);
+}
+
+TEST_F(SessionTest, KnobsThatCannotBeAreRefused) {
+  const Response made =
+      Make(plan_testing::Map(plan_testing::Shuffle(plan_testing::Range(5), 2),
+                             plan_testing::AddConstant(1)));
+  Request request;
+  SetKnobs& call = *request.mutable_set_knobs();
+  EXPECT_EQ(Refused(request).code(), Code(absl::StatusCode::kNotFound));
+  call.set_iterator(made.make_iterator().iterator());
+  EXPECT_TRUE(Ask(request).done());
+  (*call.mutable_knobs()->mutable_nodes())[2].mutable_cache();
+  EXPECT_EQ(Refused(request).message(),
+            "rows after map_2 cannot be kept: shuffle_1 gives other rows in "
+            "every pass");
+  call.mutable_knobs()->clear_nodes();
+  (*call.mutable_knobs()->mutable_nodes())[7].mutable_cache();
+  EXPECT_EQ(Refused(request).code(), Code(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(SessionTest, AWordItCannotReadEndsTheIterator) {
   Make(plan_testing::Range(5));
   const std::string word(16, '\x55');

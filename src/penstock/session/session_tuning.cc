@@ -6,6 +6,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/plan/snapshot_log.h"
+#include "penstock/session/apply_knobs.h"
 #include "penstock/session/session.h"
 #include "penstock/session/take_snapshot.h"
 #include "penstock/tuner/report.h"
@@ -22,13 +23,6 @@ int64_t Session::ProcessCpuNanos() {
   timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-}
-
-void Session::ApplyKnobs(const plan::Knobs& knobs, FrameSender& sender) {
-  engine::SetKnobs(knobs, sender.mutable_run());
-  const bool is_set =
-      knobs.has_output_rows() && knobs.output_rows().chosen_by() != plan::USER;
-  sender.SetRunAheadRows(is_set ? knobs.output_rows().value() : 0);
 }
 
 plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading) {
@@ -136,7 +130,7 @@ absl::StatusOr<Response> Session::DoWhatIf(const WhatIf& call) {
 
 absl::StatusOr<Response> Session::DoSetKnobs(const SetKnobs& call) {
   PENSTOCK_ASSIGN_OR_RETURN(FrameSender * sender, FindSender(call.iterator()));
-  ApplyKnobs(call.knobs(), *sender);
+  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(call.knobs(), *sender));
   Response response;
   response.set_done(true);
   return response;

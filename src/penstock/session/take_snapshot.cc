@@ -148,6 +148,16 @@ plan::Snapshot TakeSnapshot(const FrameSender& sender,
     *node = info.described;
     FillNode(stats, *node);
     charged += node->cpu_ns();
+    node->set_why_not_kept(pipeline.WhyNotKept(info.id));
+    if (const engine::KeptCounts& kept = run.kept[info.id];
+        kept.held_bytes > 0 || kept.hits > 0) {
+      plan::CacheCounts* cache = node->mutable_cache();
+      cache->set_hits(kept.hits);
+      cache->set_misses(kept.misses);
+      cache->set_held_bytes(
+          static_cast<uint64_t>(std::max<int64_t>(0, kept.held_bytes)));
+      cache->set_is_complete(kept.is_complete);
+    }
     if (stats.is_inline && stats.parallelism > 1) {
       node->set_is_sequential(true);
       node->set_parallelism(1);

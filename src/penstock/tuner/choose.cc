@@ -468,6 +468,10 @@ absl::StatusOr<Choice> Choose(const Model& measured, const Budget& budget) {
     knob->set_tier(cache.tier);
     knob->set_fraction(cache.fraction);
     knob->set_chosen_by(plan::TUNER);
+    // A little more than is expected: rows are not the same size, and the last
+    // of them should not stay out.
+    knob->set_max_bytes(
+        static_cast<int64_t>(1.02 * cache.fraction * cache.size_bytes + 1e6));
     choice.settings.push_back(
         {KnobKind::kCache, choice.cache->node, 0, 1,
          absl::StrFormat("%.0f %% of %.3g GB", 100 * cache.fraction,

@@ -284,6 +284,7 @@ class Reader final {
     out.is_random = now.is_random();
     out.is_python = now.is_python();
     out.is_declared_pure = now.is_declared_pure();
+    if (now.has_why_not_kept()) out.why_not_kept = now.why_not_kept();
     const auto knobs = last_.knobs().nodes().find(now.node());
     if (knobs != last_.knobs().nodes().end()) out.knobs = knobs->second;
     out.has_cache = now.has_cache();

@@ -83,11 +83,16 @@ std::vector<CacheLegality> FindCacheLegality(const Model& model) {
     if (inside >= 0) {
       why = absl::StrCat(measured[i].name, " is inside the function of ",
                          measured[inside].name);
-    } else if (!below[i].differs.empty()) {
+    } else if (measured[i].why_not_kept.has_value() &&
+               !measured[i].why_not_kept->empty()) {
+      why = *measured[i].why_not_kept;  // the engine's own word
+    } else if (!measured[i].why_not_kept.has_value() &&
+               !below[i].differs.empty()) {
       why = below[i].differs;
-    } else if (!below[i].repeats.empty()) {
+    } else if (!measured[i].why_not_kept.has_value() &&
+               !below[i].repeats.empty()) {
       why = below[i].repeats;
-    } else if (!cut[i].empty()) {
+    } else if (!measured[i].why_not_kept.has_value() && !cut[i].empty()) {
       why = cut[i];
     } else if (model.nodes[i].is_cached) {
       why = "it is below a cache that is full";

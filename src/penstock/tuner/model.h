@@ -42,6 +42,7 @@ struct Measured {
   bool is_random = false;
   bool is_python = false;
   bool is_declared_pure = false;
+  std::optional<std::string> why_not_kept;
   plan::Histogram service_ns;
   plan::NodeKnobs knobs;  // in force
   double rows = 0;        // over all windows

@@ -161,6 +161,7 @@ def adapt(function: Any) -> Any:
         return PythonFunction(
             Deciding(function.function, enter, leave),
             None if signature is None else leave_spec(signature),
+            pure=function.pure,
         )
     if isinstance(function, NativeFunction):
         return NativeFunction(Deciding(function.function, enter, leave))

@@ -90,11 +90,11 @@ class ListFilesStream final : public Stream {
   // Whether names_ (or the error) is here now.
   absl::StatusOr<bool> Load(const Request& request) {
     const Environment& environment = scope_.run->environment;
-    std::optional<absl::StatusOr<Names>> names =
-        listing_.Poll(*environment.io_pool, request.waker,
-                      [patterns = patterns_, files = environment.files] {
-                        return ListAll(*files, patterns);
-                      });
+    std::optional<absl::StatusOr<Names>> names = listing_.Poll(
+        *environment.io_pool, request.waker,
+        [patterns = patterns_, files = scope_.run->FilesOf(info_)] {
+          return ListAll(*files, patterns);
+        });
     if (!names.has_value()) return false;
     if (!names->ok()) {
       has_failed_ = true;

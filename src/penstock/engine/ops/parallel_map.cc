@@ -158,6 +158,14 @@ class ParallelMapStream final : public Stream {
     return Pull::Rows(std::move(chunk));
   }
 
+  // Rows under way come first, and so do those of an unordered run.
+  int64_t DoSkip(int64_t rows) override {
+    if (!pieces_.empty() || !runs_.empty()) return 0;
+    input_->SkipRows(rows);
+    rows_read_ += rows;
+    return rows;
+  }
+
   void DoSave(WireWriter& writer) const override {
     if (pieces_.empty()) {
       writer.Varint(rows_read_);

@@ -57,6 +57,14 @@ class Filler final : public Task {
     return pull;
   }
 
+  // Has the input leave out `rows` rows, unless some are here or on their way.
+  int64_t Skip(int64_t rows) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    if (!items_.empty() || is_pulling_ || has_ended_) return 0;
+    input_->SkipRows(rows);
+    return rows;
+  }
+
   // The input's state, `later` rows after the last one that was taken.
   void Save(WireWriter& writer, int64_t later) const
       ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -203,6 +211,7 @@ class AheadStream final : public Stream {
     filler_->Save(writer, skip_rows());
   }
   absl::Status Restore(WireReader& reader) override {
+    SkipRows(-skip_rows());  // as in every stream, the state's count instead
     return filler_->Restore(reader);
   }
 
@@ -210,6 +219,7 @@ class AheadStream final : public Stream {
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     return filler_->Take(request);
   }
+  int64_t DoSkip(int64_t rows) override { return filler_->Skip(rows); }
   void DoSave(WireWriter&) const override {}
   absl::Status DoRestore(WireReader&) override { return absl::OkStatus(); }
 
@@ -229,12 +239,17 @@ class NoneAheadStream final : public Stream {
     SaveLater(writer, state.bytes(), skip_rows());
   }
   absl::Status Restore(WireReader& reader) override {
+    SkipRows(-skip_rows());
     return input_->Restore(reader);
   }
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     return input_->Next(request);
+  }
+  int64_t DoSkip(int64_t rows) override {
+    input_->SkipRows(rows);
+    return rows;
   }
   void DoSave(WireWriter&) const override {}
   absl::Status DoRestore(WireReader&) override { return absl::OkStatus(); }

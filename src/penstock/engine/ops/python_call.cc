@@ -110,8 +110,9 @@ absl::StatusOr<StartRows> StartInProcesses(const plan::Function& function,
       std::make_shared<const Callee>(Callee{function.name(), options, info});
   const RowFunctions::Settings settings =
       SettingsOf(function.python(), scope.run->options);
-  const uint64_t key = Combine(scope.run->RandomKey(info, /*with_epoch=*/true),
-                               function.python().seed());
+  const uint64_t key = Combine(
+      Combine(scope.run->RandomKey(info, /*with_epoch=*/true), scope.iteration),
+      function.python().seed());
   const bool is_random = function.python().is_random();
   return [functions, settings, key, is_random, callee, run = scope.run](
              Chunk rows, int64_t first, Places,

@@ -148,8 +148,8 @@ io::Compression CompressionOf(plan::ReadFiles::Compression compression) {
 }
 
 absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
-                                    const Scope& scope) {
-  io::FileSystem* files = scope.run->environment.files;
+                                    const Scope& scope, const OpInfo& info) {
+  const std::shared_ptr<io::FileSystem> files = scope.run->FilesOf(info);
   switch (spec.format_case()) {
     case plan::ReadFiles::kText: {
       io::TextLineFormat format;
@@ -216,7 +216,7 @@ OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
       options.stream.block_bytes = spec.buffer_bytes();
     options.compression = CompressionOf(spec.compression());
     options.max_record_bytes = scope.run->options.max_element_bytes;
-    PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope));
+    PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope, info));
     return std::make_unique<ReadFilesStream>(
         scope, info, std::move(files), std::move(options), std::move(open));
   });

@@ -27,7 +27,11 @@ class RepeatStream final : public Stream {
       if (passes == kMaxPasses) return Yield(request);
       if (stream_ == nullptr) PENSTOCK_RETURN_IF_ERROR(Open());
       PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
-      if (pull.has_rows()) pass_had_rows_ = true;
+      if (pull.has_rows()) {
+        pass_had_rows_ = true;
+        // With the node's key: passes of nested repeats are different ones.
+        if (pass_ > 0) SaltLineage(pull.chunk, Combine(key_, pass_));
+      }
       if (!pull.is_end()) return pull;
       stream_.reset();
       ++pass_;
@@ -63,7 +67,6 @@ class RepeatStream final : public Stream {
   absl::Status Open() {
     Scope scope = scope_;
     if (pass_ > 0) {
-      // With the node's key: passes of nested repeats are different ones.
       scope.iteration = Combine(Combine(scope.iteration, key_), pass_);
     }
     PENSTOCK_ASSIGN_OR_RETURN(stream_, input_->Start(scope));

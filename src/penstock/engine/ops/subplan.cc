@@ -36,7 +36,8 @@ StreamOr StartSubplan(const Operator& inner, const Chunk& values, int64_t row,
   Scope inside = scope;
   if (values.has_lineage()) {
     const uint64_t lineage = values.lineage.As<uint64_t>()[row];
-    inside.iteration = Combine(lineage, info.key);
+    inside.lineage = Combine(lineage, info.key);
+    inside.iteration = Combine(scope.iteration, inside.lineage);
     inside.binding = Combine(scope.binding, info.key);
     for (const Column& column : *bound) {
       inside.binding = HashValue(column, inside.binding);
