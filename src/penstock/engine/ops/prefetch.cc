@@ -176,6 +176,7 @@ class AheadStream final : public Stream {
     filler_->Save(writer, skip_rows());
   }
   absl::Status Restore(WireReader& reader) override {
+    SkipRows(-skip_rows());  // the state has what a skip() still wants
     return filler_->Restore(reader);
   }
 
@@ -202,6 +203,7 @@ class NoneAheadStream final : public Stream {
     SaveLater(writer, state.bytes(), skip_rows());
   }
   absl::Status Restore(WireReader& reader) override {
+    SkipRows(-skip_rows());  // as above
     return input_->Restore(reader);
   }
 
