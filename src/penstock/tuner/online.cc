@@ -240,9 +240,11 @@ void Online::Measure(Step& step) {
   const Demands demands = DemandsOf(*model);
   if (reference_.has_value() &&
       Compare(*reference_, demands).moved == Moved::kCrowded) {
+    is_interrupted_ = true;
     return Rest(*reference_, step);
   }
-  if (!MayProbe()) return Rest(demands, step);
+  is_limited_ = !MayProbe();
+  if (is_limited_) return Rest(demands, step);
   for (Proposal& proposal : Propose(*model, *choice, last_->knobs())) {
     if (WasTried(proposal)) continue;
     return Try(std::move(proposal), demands, step);
@@ -338,6 +340,7 @@ void Online::Judge(Step& step) {
     if (model.has_value() &&
         Compare(trial.demands, DemandsOf(*model)).moved == Moved::kCrowded) {
       RollBack(trial, step);
+      is_interrupted_ = true;
       return Rest(trial.demands, step);
     }
   }
@@ -356,11 +359,13 @@ void Online::Rest(const Demands& demands, Step& step) {
   reference_ = demands;
   next_look_ = now_ + options_.look_seconds;
   moved_looks_ = 0;
-  step.log.push_back(
-      Noted(now_, "at rest",
-            MayProbe() ? "no change is worth a trial"
-                       : absl::StrCat(options_.max_probes_per_hour,
-                                      " trials in an hour are enough")));
+  std::string why = "no change is worth a trial";
+  if (is_limited_) {
+    why = absl::StrCat(options_.max_probes_per_hour,
+                       " trials in an hour are enough");
+  }
+  if (is_interrupted_) why = "others use the cores";
+  step.log.push_back(Noted(now_, "at rest", std::move(why)));
   BeginWindows(*last_);
 }
 
@@ -394,9 +399,14 @@ void Online::Look(Step& step) {
       step.log.push_back(Noted(now_, "the cores are back", ""));
     }
     crowded_since_.reset();
+    // What could not be tried or judged can be now.
+    if (!is_interrupted_ && !(is_limited_ && MayProbe())) return;
+    is_interrupted_ = false;
+    state_ = State::kMeasuring;
     return;
   }
   crowded_since_.reset();
+  is_interrupted_ = false;
   reference_.reset();
   tried_.clear();
   moved_looks_ = 0;

@@ -143,6 +143,8 @@ class Online final {
   double next_look_ = 0;
   int moved_looks_ = 0;
   std::optional<double> crowded_since_;
+  bool is_interrupted_ = false;  // by them, before all was tried
+  bool is_limited_ = false;      // by trials in an hour
   bool has_said_nothing_comes_ = false;
   int64_t num_models_ = 0;
 };

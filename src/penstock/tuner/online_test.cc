@@ -93,20 +93,24 @@ struct Shape {
 class ShapeTest : public testing::TestWithParam<Shape> {};
 
 TEST_P(ShapeTest, ComesWithinFivePercentOfTheBest) {
-  Simulator simulator(GetParam().run);
-  OnlineOptions options;
-  options.budget.may_cache = false;
-  Online online(options);
-  Told told;
-  Tune(simulator, online, 180, told);
-  EXPECT_GE(simulator.RateNow(), 0.95 * simulator.BestRate()) << told.Text();
-  EXPECT_LE(told.max_models, 1);
-  EXPECT_LE(told.changes, 16) << told.Text();
-  // And stays there.
-  const int changes = told.changes;
-  Tune(simulator, online, 600, told);
-  EXPECT_LE(told.changes - changes, 2) << told.Text();
-  EXPECT_GE(simulator.RateNow(), 0.95 * simulator.BestRate()) << told.Text();
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SimulatedRun run = GetParam().run;
+    run.seed = seed;
+    Simulator simulator(run);
+    OnlineOptions options;
+    options.budget.may_cache = false;
+    Online online(options);
+    Told told;
+    Tune(simulator, online, 180, told);
+    EXPECT_GE(simulator.RateNow(), 0.95 * simulator.BestRate()) << told.Text();
+    EXPECT_LE(told.max_models, 1);
+    EXPECT_LE(told.changes, 12) << told.Text();
+    // And stays there.
+    const int changes = told.changes;
+    Tune(simulator, online, 600, told);
+    EXPECT_LE(told.changes - changes, 2) << told.Text();
+    EXPECT_GE(simulator.RateNow(), 0.95 * simulator.BestRate()) << told.Text();
+  }
 }
 
 SimulatedRun Chain(std::vector<SimulatedNode> nodes, double cores = 8) {
@@ -190,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(Online, DoesNotOscillateUnderNoise) {
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
     SimulatedRun run =
         Chain({Read(), Work("decode", 1e-3), Work("crop", 4e-4), Batches()});
     run.noise = 0.15;
@@ -207,29 +211,49 @@ TEST(Online, DoesNotOscillateUnderNoise) {
 }
 
 TEST(Online, LeavesANoisyNeighbourAlone) {
-  SimulatedRun run = Chain({Read(), Work("decode", 1e-3), Batches()}, 4);
-  run.others = [](double seconds) {
-    return seconds >= 60 && seconds < 180 ? 2.0 : 0.0;
-  };
-  Simulator simulator(run);
-  Online online;
-  Told told;
-  Tune(simulator, online, 59, told);
-  const double tuned = simulator.RateNow();
-  EXPECT_GE(tuned, 0.95 * simulator.BestRate()) << told.Text();
-  const int changes = told.changes;
-  double given = 0, possible = 0;
-  while (simulator.seconds() < 240) {
-    const double before = simulator.roots();
-    Tune(simulator, online, 1, told);
-    given += simulator.roots() - before;
-    possible += simulator.BestRate();
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SimulatedRun run = Chain({Read(), Work("decode", 1e-3), Batches()}, 4);
+    run.seed = seed;
+    run.others = [](double seconds) {
+      return seconds >= 60 && seconds < 180 ? 2.0 : 0.0;
+    };
+    Simulator simulator(run);
+    Online online;
+    Told told;
+    Tune(simulator, online, 59, told);
+    const double tuned = simulator.RateNow();
+    EXPECT_GE(tuned, 0.95 * simulator.BestRate()) << told.Text();
+    const int changes = told.changes;
+    double given = 0, possible = 0;
+    while (simulator.seconds() < 240) {
+      const double before = simulator.roots();
+      Tune(simulator, online, 1, told);
+      given += simulator.roots() - before;
+      possible += simulator.BestRate();
+    }
+    EXPECT_LE(told.changes - changes, 1) << told.Text();
+    EXPECT_GE(given, 0.95 * possible) << told.Text();
+    EXPECT_NEAR(simulator.RateNow(), tuned, 0.02 * tuned);
+    EXPECT_THAT(told.Text(), HasSubstr("others use the cores"));
+    EXPECT_THAT(told.Text(), HasSubstr("the cores are back"));
   }
-  EXPECT_LE(told.changes - changes, 1) << told.Text();
-  EXPECT_GE(given, 0.95 * possible) << told.Text();
-  EXPECT_NEAR(simulator.RateNow(), tuned, 0.02 * tuned);
-  EXPECT_THAT(told.Text(), HasSubstr("others use the cores"));
-  EXPECT_THAT(told.Text(), HasSubstr("the cores are back"));
+}
+
+// Who comes while a trial is judged costs no more than that trial.
+TEST(Online, IsNotFooledByANeighbourInATrial) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SimulatedRun run = Chain({Read(), Work("decode", 1e-3), Batches()}, 4);
+    run.seed = seed;
+    run.others = [](double seconds) {
+      return seconds >= 3.4 && seconds < 40 ? 3.5 : 0.0;
+    };
+    Simulator simulator(run);
+    Online online;
+    Told told;
+    Tune(simulator, online, 240, told);
+    EXPECT_GE(simulator.RateNow(), 0.95 * simulator.BestRate()) << told.Text();
+    EXPECT_LE(told.changes, 6) << told.Text();
+  }
 }
 
 TEST(Online, FollowsADrift) {

@@ -53,9 +53,9 @@ std::optional<std::string> WhyNothing(const Draft& draft, int id) {
   return std::nullopt;
 }
 
-// Whether a node that has an instance leads here. It may be in the plan twice,
-// and each counts the epochs: none may go.
-bool HasInstanceBelow(const Draft& draft, int id) {
+// Whether something leads here that the whole run sees: options, or a node that
+// has an instance. That may be in the plan twice, and each counts the epochs.
+bool IsSeenByRun(const Draft& draft, int id) {
   std::vector<int> todo = {id};
   std::vector<bool> is_seen(draft.size(), false);
   while (!todo.empty()) {
@@ -64,7 +64,10 @@ bool HasInstanceBelow(const Draft& draft, int id) {
     if (is_seen[at]) continue;
     is_seen[at] = true;
     const Node& node = draft.node(at);
-    if (node.has_instance() || DatasetFunctionOf(node) != nullptr) return true;
+    if (node.has_instance() || node.has_with_options() ||
+        DatasetFunctionOf(node) != nullptr) {
+      return true;
+    }
     for (uint32_t input : node.inputs()) {
       todo.push_back(static_cast<int>(input));
     }
@@ -76,7 +79,7 @@ bool DropConcatenate(Draft& draft, int id, PassContext& context) {
   if (context.facts().is_seen) return false;
   for (int empty : {1, 0}) {
     if (ProvenRows(draft, draft.input(id, empty)) != 0 ||
-        HasInstanceBelow(draft, draft.input(id, empty))) {
+        IsSeenByRun(draft, draft.input(id, empty))) {
       continue;
     }
     // Rows of the second get other lineages.
@@ -100,8 +103,8 @@ bool DropPrefetch(Draft& draft, int id, PassContext& context) {
     Remark remark = context.Note(draft, {id}, "the one before it is enough");
     return draft.Replace(id, below) && context.Applied(std::move(remark));
   }
-  // How many are held is then the user's choice, and Python may see it.
-  if (lower.has_buffer_size() && context.facts().is_seen) return false;
+  // How many are held is the user's choice, and Python may see it.
+  if (context.facts().is_seen) return false;
   Node joined = Like(draft.node(id));
   joined.mutable_prefetch()->set_buffer_size(upper.buffer_size() +
                                              lower.buffer_size());

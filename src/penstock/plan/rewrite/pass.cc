@@ -11,6 +11,9 @@
 namespace penstock::plan {
 namespace {
 
+// Nodes below one that are asked about, at most.
+constexpr int kMaxLookedAt = 256;
+
 // Whether something of the sub-plan is told apart by the outer row.
 bool HasInstance(const Plan& plan) {
   return std::any_of(
@@ -118,11 +121,13 @@ const Function* NativePredicateOf(const Node& node) {
 bool MayGiveErrors(const Draft& draft, int id) {
   std::vector<int> todo = {id};
   std::vector<bool> is_seen(draft.size(), false);
+  int looked_at = 0;
   while (!todo.empty()) {
     const int at = todo.back();
     todo.pop_back();
     if (is_seen[at]) continue;
     is_seen[at] = true;
+    if (++looked_at > kMaxLookedAt) return true;
     const Node& node = draft.node(at);
     switch (node.op_case()) {
       case Node::kRange:

@@ -24,6 +24,8 @@ namespace {
 
 // Passes make plans cheaper step by step, so they end; this is in case.
 constexpr int kMaxSweeps = 100;
+// Some passes look at all that is below a node.
+constexpr int kMaxRewrittenNodes = 2000;
 
 constexpr std::array<Pass, 7> kPasses = {{
     {"drop_no_ops", "Nodes that change nothing are left out.", false},
@@ -161,6 +163,14 @@ absl::StatusOr<Rewritten> Rewrite(const Plan& plan,
   PENSTOCK_RETURN_IF_ERROR(Validate(plan));
   Rewritten result;
   result.plan = plan;
+  if (plan.nodes_size() > kMaxRewrittenNodes) {
+    result.declined.push_back(
+        {"rewrite",
+         {},
+         absl::StrCat("plans of more than ", kMaxRewrittenNodes,
+                      " nodes are left as they are")});
+    return result;
+  }
   PENSTOCK_RETURN_IF_ERROR(
       Rewriter(options, &result).Run(result.plan, "", 0).status());
   // What was made is held to the rules that the user's plan is held to.

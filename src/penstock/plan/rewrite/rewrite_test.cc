@@ -154,6 +154,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"EmptyWithInstance", "drop_no_ops",
          Concatenate(Range(9), Shuffle(Range(0), 2)),
          "range_0 range_1 shuffle_2 concatenate_3"},
+        {"EmptyWithOptions", "drop_no_ops",
+         Concatenate(Range(9), WithOptions(Range(0), {})),
+         "range_0 range_1 with_options_2 concatenate_3"},
         {"PrefetchTwice", "drop_no_ops", Prefetch(Prefetch(Range(9))),
          "range_0 prefetch_1"},
         {"PrefetchSizes", "drop_no_ops", Prefetch(Prefetch(Range(9), 2), 3),
@@ -379,7 +382,16 @@ TEST(Rewrite, RefusesWhatIsNotValid) {
   EXPECT_FALSE(plan::Rewrite(Plan()).ok());
 }
 
-TEST(Rewrite, LongPlansTakeNoLonger) {
+TEST(Rewrite, LongPlansAreLeftAlone) {
+  Plan plan = Range(9);
+  for (int i = 0; i < 2000; ++i) plan = Skip(std::move(plan), 0);
+  const plan::Rewritten rewritten = RewriteOrDie(plan);
+  EXPECT_THAT(rewritten.applied, IsEmpty());
+  ASSERT_EQ(rewritten.declined.size(), 1);
+  EXPECT_THAT(rewritten.declined[0].why, HasSubstr("are left as they are"));
+}
+
+TEST(Rewrite, FunctionsDoNotGrowWithoutBound) {
   Plan plan = Range(9);
   for (int i = 0; i < 1000; ++i) plan = Map(std::move(plan), AddConstant(1));
   const plan::Rewritten rewritten = RewriteOrDie(plan);
