@@ -54,6 +54,35 @@ bool IsCacheFull(const Snapshot& snapshot, uint32_t id) {
                      });
 }
 
+void KeepUsers(const plan::Knob& from, plan::Knob* to) {
+  if (from.chosen_by() == plan::USER) *to = from;
+}
+
+// Puts the user's knobs of `from` into `to`.
+void KeepUsers(const plan::Knobs& from, plan::Knobs& to) {
+  if (from.output_rows().chosen_by() == plan::USER) {
+    *to.mutable_output_rows() = from.output_rows();
+  }
+  for (const auto& [id, knobs] : from.nodes()) {
+    plan::NodeKnobs& node = (*to.mutable_nodes())[id];
+    if (knobs.has_parallelism()) {
+      KeepUsers(knobs.parallelism(), node.mutable_parallelism());
+    }
+    if (knobs.has_reorder_rows()) {
+      KeepUsers(knobs.reorder_rows(), node.mutable_reorder_rows());
+    }
+    if (knobs.has_buffer_rows()) {
+      KeepUsers(knobs.buffer_rows(), node.mutable_buffer_rows());
+    }
+    if (knobs.has_read_depth()) {
+      KeepUsers(knobs.read_depth(), node.mutable_read_depth());
+    }
+    if (knobs.cache().chosen_by() == plan::USER) {
+      *node.mutable_cache() = knobs.cache();
+    }
+  }
+}
+
 Decision Noted(double seconds, std::string what, std::string why) {
   Decision decision;
   decision.seconds = seconds;
@@ -174,6 +203,7 @@ Online::Step Online::Advance(const Snapshot& snapshot) {
     *this = Online(options_);
   }
   if (last_.has_value() && !GoesOn(snapshot)) {
+    if (snapshot.run() != last_->run()) GoOnWith(snapshot, step);
     // What was learnt stays; time goes on from where it was.
     passed_ = now_;
     trial_.reset();
@@ -214,6 +244,19 @@ Online::Step Online::Advance(const Snapshot& snapshot) {
       break;
   }
   return step;
+}
+
+void Online::GoOnWith(const Snapshot& snapshot, Step& step) {
+  plan::Knobs knobs = trial_.has_value() ? trial_->before : last_->knobs();
+  KeepUsers(snapshot.knobs(), knobs);
+  if (snapshot.nodes_size() != last_->nodes_size() ||
+      MessageDifferencer::Equals(knobs, snapshot.knobs())) {
+    return;
+  }
+  step.knobs = std::move(knobs);
+  step.log.push_back(
+      Noted(now_, "another run", "it begins with the knobs of the last one"));
+  quiet_until_ = now_ + options_.settle_seconds;
 }
 
 void Online::Measure(Step& step) {

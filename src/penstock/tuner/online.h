@@ -109,6 +109,8 @@ class Online final {
   void Gather(const plan::Snapshot& snapshot);
   std::optional<Model> MakeModel();
 
+  // Another run of the plan has begun: with what was found in the last one.
+  void GoOnWith(const plan::Snapshot& snapshot, Step& step);
   void Measure(Step& step);
   bool TryCache(const Model& model, const Choice& choice, Step& step);
   void JudgeCache(Step& step);

@@ -381,6 +381,27 @@ TEST(Online, BeginsAnewWhereSnapshotsGoBack) {
   EXPECT_GE(simulator.RateNow(), 0.95 * simulator.BestRate()) << told.Text();
 }
 
+TEST(Online, AnotherRunBeginsWhereTheLastOneEnded) {
+  SimulatedRun run = Chain({Read(), Work("decode", 1e-3), Batches()});
+  Simulator first(run);
+  Online online;
+  Told told;
+  Tune(first, online, 60, told);
+  run.id = 2;
+  Simulator second(run);
+  Told again;
+  Tune(second, online, 5, again);
+  EXPECT_GE(second.RateNow(), 0.95 * second.BestRate()) << again.Text();
+  EXPECT_EQ(again.changes, 1) << again.Text();
+  // What the user has pinned since stays.
+  run.id = 3;
+  run.nodes[1].is_pinned = true;
+  Simulator third(run);
+  Tune(third, online, 60, again);
+  EXPECT_EQ(third.knobs().nodes().at(1).parallelism().value(), 1)
+      << again.Text();
+}
+
 TEST(Online, WaitsForAPipelineThatGivesNothing) {
   SimulatedRun run = Chain({Read(), Work("decode", 1e-3), Batches()});
   run.is_stuck = true;

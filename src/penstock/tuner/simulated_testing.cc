@@ -226,7 +226,7 @@ plan::Snapshot Simulator::Run(double seconds) {
   plan::Snapshot snapshot;
   snapshot.set_version(plan::kSnapshotVersion);
   snapshot.set_fingerprint("simulated");
-  snapshot.set_run(1);
+  snapshot.set_run(run_.id);
   double cpu_of_all = 0;
   for (size_t i = 0; i < run_.nodes.size(); ++i) {
     const SimulatedNode& from = run_.nodes[i];

@@ -46,6 +46,7 @@ struct SimulatedRun {
   double epoch_roots = 1e12;  // a cache is full after so many
   double noise = 0.03;        // of a window's rate, relative
   uint64_t seed = 1;
+  uint64_t id = 1;  // of the run
   // Cores that others use, and what costs are multiplied by, at a time.
   std::function<double(double seconds)> others = [](double) { return 0; };
   std::function<double(double seconds, const std::string& node)> factor =
