@@ -3,7 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
+#include "penstock/functions/program.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/print.h"
 
 namespace penstock::engine {
 
@@ -41,14 +43,15 @@ OperatorPtr MakeOperator(std::function<StreamOr(const Scope&)> start) {
 }
 
 absl::Status OpInfo::Located(const absl::Status& status) const {
-  if (status.ok()) return status;
-  std::string message =
-      absl::StrCat(std::string(status.message()), "\n  at node \"", name, "\"");
-  if (!made_at.file().empty()) {
-    absl::StrAppend(&message, ", made at ", made_at.file(), ":",
-                    made_at.line());
+  // A function of several nodes has said which of them it was.
+  if (status.ok() || status.GetPayload(functions::kLocated).has_value()) {
+    absl::Status located = status;
+    located.ErasePayload(functions::kLocated);
+    return located;
   }
-  return absl::Status(status.code(), message);
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "\n", plan::LineOfNode(name, made_at)));
 }
 
 absl::StatusOr<Column> ValueOf(const plan::Value& value, const Scope& scope) {

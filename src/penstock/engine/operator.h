@@ -40,7 +40,8 @@ struct Scope {
 struct OpInfo {
   int id = 0;  // unique in the pipeline, sub-plans included
   // The same with nodes left out that change no row (prefetch): what randomness
-  // and states tell nodes apart by. Of those, that of the node before.
+  // and states tell nodes apart by. Of those, that of the node before. A node
+  // of a plan that was rewritten has the one that it had.
   uint64_t key = 0;
   bool is_transparent = false;
   std::string name;  // "map_2", in sub-plans "flat_map_1/map_0"

@@ -229,7 +229,13 @@ class Builder final {
     OpInfo info;
     info.id = static_cast<int>(pipeline_->infos_.size());
     info.is_transparent = node.has_prefetch();
-    if (!info.is_transparent) ++num_keys_;
+    // A key of its own counts for those in its function, too: they go on from
+    // it, as they did where it was given.
+    if (node.has_key()) {
+      num_keys_ = node.key();
+    } else if (!info.is_transparent) {
+      ++num_keys_;
+    }
     info.key = num_keys_;
     info.name = absl::StrCat(prefix, plan::NodeName(plan, index));
     info.made_at = node.made_at();

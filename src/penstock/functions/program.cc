@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
@@ -316,6 +317,14 @@ void Program::PlanFrees() {
   }
 }
 
+absl::Status Program::Locate(uint32_t index, const absl::Status& status) const {
+  if (index >= lines_.size() || lines_[index].empty()) return status;
+  absl::Status located(status.code(),
+                       absl::StrCat(status.message(), "\n", lines_[index]));
+  located.SetPayload(kLocated, absl::Cord());
+  return located;
+}
+
 absl::StatusOr<std::vector<Column>> Program::Run(
     absl::Span<const Column> arguments, absl::Span<const Column> bound,
     EvalContext& context) const {
@@ -358,14 +367,18 @@ absl::StatusOr<std::vector<Column>> Program::Run(
                            : absl::Span<const Buffer>();
     values[i] = &computed[next];
     if (value.parts.empty()) {
-      PENSTOCK_ASSIGN_OR_RETURN(
-          computed[next++],
-          value.function->eval(args, call.attrs, value.spec, own));
+      absl::StatusOr<Column> result =
+          value.function->eval(args, call.attrs, value.spec, own);
+      if (!result.ok()) return Locate(i, result.status());
+      computed[next++] = *std::move(result);
     } else {
-      PENSTOCK_ASSIGN_OR_RETURN(
-          std::vector<Column> parts,
-          value.function->eval_parts(args, call.attrs, value.parts, own));
-      for (Column& part : parts) computed[next++] = std::move(part);
+      absl::StatusOr<std::vector<Column>> parts =
+          value.function->eval_parts(args, call.attrs, value.parts, own);
+      if (!parts.ok()) return Locate(i, parts.status());
+      for (Column& part : *parts) computed[next++] = std::move(part);
+    }
+    for (size_t k = found_before; k < found.size() && !lines_.empty(); ++k) {
+      found[k].status = Locate(i, found[k].status);
     }
     if (value.is_uniform && found.size() > found_before) {
       // What goes wrong for the one value goes wrong in every row.

@@ -42,6 +42,9 @@ struct PartStep {
 using Step = std::variant<ArgumentStep, BoundStep, ConstantStep, AbsentStep,
                           CallStep, PartStep>;
 
+// Payload key on a Status: it says where it went wrong, and nobody need add it.
+inline constexpr char kLocated[] = "penstock/located";
+
 // Immutable after Make(), and then safe to share between threads.
 class Program final {
  public:
@@ -53,6 +56,11 @@ class Program final {
                                       absl::Span<const TensorSpec> arguments,
                                       absl::Span<const TensorSpec> bound,
                                       int* error_step = nullptr);
+
+  // Of a program whose steps come from several places: what an error of a step
+  // has below its message, by step; empty for those that need nothing. Such
+  // errors carry the payload kLocated. To be called before it is shared.
+  void SetLines(std::vector<std::string> lines) { lines_ = std::move(lines); }
 
   // Of each output; a weak scalar that is returned gets numpy's default dtype.
   const std::vector<TensorSpec>& output_specs() const { return output_specs_; }
@@ -93,14 +101,17 @@ class Program final {
   // Replaces a call of constants by its value.
   absl::Status Fold(uint32_t index);
   void PlanFrees();
+  // Adds the step's line to errors.
+  absl::Status Locate(uint32_t index, const absl::Status& status) const;
   absl::StatusOr<const Column*> InputOf(uint32_t index,
                                         absl::Span<const Column> arguments,
                                         absl::Span<const Column> bound,
                                         int64_t rows) const;
 
   std::vector<Step> steps_;
-  std::vector<Value> values_;  // by step
-  size_t num_computed_ = 0;    // columns
+  std::vector<Value> values_;       // by step
+  std::vector<std::string> lines_;  // by step, or none
+  size_t num_computed_ = 0;         // columns
   std::vector<uint32_t> outputs_;
   std::vector<TensorSpec> output_specs_;
   bool is_random_ = false;

@@ -92,6 +92,8 @@ absl::StatusOr<Plan> Append(std::vector<Plan> inputs, Node node,
   node.clear_instance();
   node.clear_output();
   node.clear_cardinality();
+  node.clear_key();
+  node.clear_name();
   Resolve(node, specs, context);
 
   const int number = plan.nodes_size();

@@ -74,14 +74,15 @@ bool IsLeftOut(const Message& message, const FieldDescriptor& field) {
   const std::string& name = field.name();
   if (type == Node::descriptor()) {
     return name == "inputs" || name == "instance" || name == "output" ||
-           name == "cardinality";
+           name == "cardinality" || name == "name";
   }
   if (type == Function::descriptor()) {
     // Of a function that makes a dataset, the output means nothing.
-    return name == "name" ||
+    return name == "name" || name == "origins" ||
            (name == "output" &&
             static_cast<const Function&>(message).has_dataset());
   }
+  if (type == Function::Step::descriptor()) return name == "origin";
   if (type == Options::descriptor()) return name != "deterministic";
   if (type == Rows::descriptor()) return name == "kind";
   if (type == Generator::descriptor()) return name == "capture";

@@ -101,6 +101,22 @@ absl::Status AtStep(const absl::Status& status, const Function& function,
   return WithLine(status, line);
 }
 
+// What an error of each step is to say of its node.
+std::vector<std::string> LinesOf(const Function& function) {
+  std::vector<std::string> lines(function.steps_size());
+  for (int i = 0; i < function.steps_size(); ++i) {
+    const Function::Step& step = function.steps(i);
+    if (!step.has_origin() ||
+        step.origin() >= static_cast<uint32_t>(function.origins_size())) {
+      continue;
+    }
+    const Function::Origin& origin =
+        function.origins(static_cast<int>(step.origin()));
+    lines[i] = LineOfNode(origin.node(), origin.made_at());
+  }
+  return lines;
+}
+
 }  // namespace
 
 absl::StatusOr<functions::Program> MakeProgram(
@@ -120,6 +136,7 @@ absl::StatusOr<functions::Program> MakeProgram(
       std::move(steps), {function.outputs().begin(), function.outputs().end()},
       arguments, bound, &error_step);
   if (!program.ok()) return AtStep(program.status(), function, error_step);
+  if (function.origins_size() > 0) program->SetLines(LinesOf(function));
   return program;
 }
 

@@ -116,6 +116,7 @@ size_t Width(absl::string_view text) {
 }  // namespace
 
 std::string NodeName(const Plan& plan, int node) {
+  if (!plan.nodes(node).name().empty()) return plan.nodes(node).name();
   return absl::StrCat(OpName(plan.nodes(node)), "_", node);
 }
 
@@ -158,11 +159,16 @@ absl::Status WithLine(const absl::Status& status, absl::string_view line) {
   return result;
 }
 
-absl::Status Located(const absl::Status& status, const Plan& plan, int node) {
-  std::string line = absl::StrCat("  at node \"", NodeName(plan, node), "\"");
-  const std::string place = PlaceOf(plan.nodes(node).made_at());
+std::string LineOfNode(absl::string_view name, const Location& made_at) {
+  std::string line = absl::StrCat("  at node \"", name, "\"");
+  const std::string place = PlaceOf(made_at);
   if (!place.empty()) absl::StrAppend(&line, ", made at ", place);
-  return WithLine(status, line);
+  return line;
+}
+
+absl::Status Located(const absl::Status& status, const Plan& plan, int node) {
+  return WithLine(status,
+                  LineOfNode(NodeName(plan, node), plan.nodes(node).made_at()));
 }
 
 }  // namespace penstock::plan

@@ -12,8 +12,8 @@ namespace penstock::plan {
 // The operator's name as users write it: "flat_map", "TFRecordDataset".
 std::string OpName(const Node& node);
 
-// The node's name in messages and tables: the operator and the node's number,
-// "map_2".
+// The node's name in messages and tables: its own if it has one, else the
+// operator and the node's number, "map_2".
 std::string NodeName(const Plan& plan, int node);
 
 // The operator's parameters in a few words: "size=64, drop_remainder".
@@ -25,6 +25,10 @@ std::string Detail(const Node& node);
 // The dataset that a function makes stands below its node, its names led by the
 // node's: "flat_map_1/range_0".
 std::string Print(const Plan& plan);
+
+// What errors say of a node, below their message:
+//   at node "map_2", made at train.py:31
+std::string LineOfNode(absl::string_view name, const Location& made_at);
 
 // Adds node and user's line to an error's message:
 //   at node "map_2", made at train.py:31

@@ -203,8 +203,13 @@ class Chooser final {
       return;
     }
     const double cores = model_.resources.cores;
+    // Two clocks never agree quite: about one core is one.
+    const double of_task =
+        node.cores_per_task > 0.9 && node.cores_per_task < 1.1
+            ? 1
+            : node.cores_per_task;
     const int64_t most = std::clamp<int64_t>(
-        static_cast<int64_t>(cores / node.cores_per_task + 1e-6), 1,
+        static_cast<int64_t>(cores / of_task + 1e-6), 1,
         node.max_parallelism);
     const double work = rate * busy;
     const double tasks = TasksFor(node.scaling, work);

@@ -94,8 +94,9 @@ TEST(PrefetchContract, Holds) {
   CheckContract(Prefetch(Map(Words(50), Identity()), 7));
   CheckContract(Prefetch(Batch(Prefetch(Map(Range(50), FailsWhere(7, 2))), 3)));
   CheckContract(Prefetch(Map(Prefetch(Range(50), 2), AddConstant(1), 2), 2));
-  CheckContract(Skip(Prefetch(Range(50), 3), 7));
-  CheckContract(Skip(Prefetch(Range(50), 0), 7));
+  for (const auto buffer_size : {std::optional<int64_t>(), {2}, {0}}) {
+    CheckContract(Skip(Prefetch(Range(50), buffer_size), 3));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,403 @@
+#include "penstock/plan/rewrite/rewrite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "penstock/plan/fingerprint.h"
+#include "penstock/plan/plan_testing.h"
+#include "penstock/plan/print.h"
+#include "penstock/plan/validate.h"
+
+namespace penstock::plan_testing {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The operators from the source to the root, with the names that they have.
+std::string Chain(const Plan& plan) {
+  std::vector<std::string> names;
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    names.push_back(plan::NodeName(plan, i));
+  }
+  return absl::StrJoin(names, " ");
+}
+
+plan::Rewritten RewriteOrDie(const Plan& plan,
+                             const plan::RewriteOptions& options = {}) {
+  absl::StatusOr<plan::Rewritten> rewritten = plan::Rewrite(plan, options);
+  if (!rewritten.ok()) {
+    ADD_FAILURE() << rewritten.status();
+    return {};
+  }
+  EXPECT_TRUE(plan::Validate(rewritten->plan).ok());
+  return *std::move(rewritten);
+}
+
+plan::RewriteOptions Only(const std::string& pass) {
+  plan::RewriteOptions options;
+  options.only = {pass};
+  return options;
+}
+
+plan::Attr DTypeAttr(plan::DType dtype) {
+  plan::Attr attr;
+  attr.set_dtype(dtype);
+  return attr;
+}
+
+// (x, y) -> (x, table[y]): cannot be sure to work.
+Function Lookup() {
+  FunctionBuilder f("lookup");
+  return f.ReturnTuple(
+      {f.Arg(0), f.Call("take", {f.Constant(Vector({1, 2, 3})), f.Arg(1)})});
+}
+
+// (x, y) -> (x, y * 2)
+Function DoubleSecond() {
+  FunctionBuilder f("double_second");
+  return f.ReturnTuple({f.Arg(0), f.Call("multiply", {f.Arg(1), f.Int(2)})});
+}
+
+Function FirstIsEven() {
+  FunctionBuilder f("first_is_even");
+  return f.Return(
+      f.Call("equal", {f.Call("mod", {f.Arg(0), f.Int(2)}), f.Int(0)}));
+}
+
+Function SecondIsEven() {
+  FunctionBuilder f("second_is_even");
+  return f.Return(
+      f.Call("equal", {f.Call("mod", {f.Arg(1), f.Int(2)}), f.Int(0)}));
+}
+
+Function First() {
+  FunctionBuilder f("first");
+  return f.Return(f.Arg(0));
+}
+
+Function RandomPair() {
+  FunctionBuilder f("random_pair");
+  return f.ReturnTuple({f.Arg(0), f.Call("random_int", {f.Constant(Vector({})),
+                                                        f.Int(0), f.Int(9)})});
+}
+
+// bytes -> float32 of 1,000 items
+Function ToFloats() {
+  FunctionBuilder f("to_floats");
+  std::vector<int64_t> many(1000, 1);
+  const auto small =
+      f.Call("cast", {f.Call("multiply", {f.Arg(0), f.Constant(Vector(many))})},
+             {{"dtype", DTypeAttr(plan::UINT8)}});
+  const auto floats =
+      f.Call("cast", {small}, {{"dtype", DTypeAttr(plan::FLOAT32)}});
+  return f.Return(f.Call("true_divide", {floats, f.Int(255)}));
+}
+
+Function AddTwo() {
+  FunctionBuilder f("add_two");
+  return f.Return(f.Call("add", {f.Arg(0), f.Int(2)}));
+}
+
+Plan Pairs() { return Enumerate(Range(10)); }
+
+struct Case {
+  std::string name;
+  std::string pass;
+  Plan plan;
+  std::string chain;  // after it
+};
+
+class PassTest : public testing::TestWithParam<Case> {};
+
+TEST_P(PassTest, Rewrites) {
+  const Case& c = GetParam();
+  const plan::Rewritten rewritten = RewriteOrDie(c.plan, Only(c.pass));
+  EXPECT_EQ(Chain(rewritten.plan), c.chain);
+  EXPECT_EQ(rewritten.applied.empty(),
+            MessageDifferencer::Equals(rewritten.plan, c.plan));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    DropNoOps, PassTest,
+    testing::ValuesIn<Case>({
+        {"Skip0", "drop_no_ops", Skip(Range(9), 0), "range_0"},
+        {"Skip1", "drop_no_ops", Skip(Range(9), 1), "range_0 skip_1"},
+        {"TakeAll", "drop_no_ops", Take(Range(9), std::nullopt), "range_0"},
+        {"TakeEnough", "drop_no_ops", Take(Range(9), 9), "range_0"},
+        {"TakeLess", "drop_no_ops", Take(Range(9), 8), "range_0 take_1"},
+        {"TakeOfUnknown", "drop_no_ops",
+         Take(Filter(Range(9), IsMultipleOf(2)), 9), "range_0 filter_1 take_2"},
+        {"TakeOfClaimed", "drop_no_ops",
+         Take(AssertCardinality(Filter(Range(9), IsMultipleOf(1)), 9), 9),
+         "range_0 filter_1 assert_cardinality_2 take_3"},
+        {"Repeat1", "drop_no_ops", Repeat(Range(9), 1), "range_0"},
+        {"Repeat2", "drop_no_ops", Repeat(Range(9), 2), "range_0 repeat_1"},
+        {"OneShard", "drop_no_ops", Shard(Range(9), 1, 0), "range_0"},
+        {"TwoShards", "drop_no_ops", Shard(Range(9), 2, 0), "range_0 shard_1"},
+        {"Identity", "drop_no_ops", Map(Range(9), Identity()), "range_0"},
+        {"EmptyAfter", "drop_no_ops", Concatenate(Range(9), Range(0)),
+         "range_0"},
+        {"EmptyBefore", "drop_no_ops", Concatenate(Range(0), Range(9)),
+         "range_1"},
+        {"EmptyBeforeWithLineage", "drop_no_ops",
+         Map(Concatenate(Range(0), Range(9)), RandomPair()),
+         "range_0 range_1 concatenate_2 map_3"},
+        {"EmptyWithInstance", "drop_no_ops",
+         Concatenate(Range(9), Shuffle(Range(0), 2)),
+         "range_0 range_1 shuffle_2 concatenate_3"},
+        {"EmptyWithOptions", "drop_no_ops",
+         Concatenate(Range(9), WithOptions(Range(0), {})),
+         "range_0 range_1 with_options_2 concatenate_3"},
+        {"PrefetchTwice", "drop_no_ops", Prefetch(Prefetch(Range(9))),
+         "range_0 prefetch_1"},
+        {"PrefetchSizes", "drop_no_ops", Prefetch(Prefetch(Range(9), 2), 3),
+         "range_0 prefetch_2"},
+        {"BatchUnbatch", "drop_no_ops", Unbatch(Batch(Pairs(), 4)),
+         "range_0 enumerate_1"},
+        {"BatchThatDrops", "drop_no_ops", Unbatch(Batch(Range(9), 4, true)),
+         "range_0 batch_1 unbatch_2"},
+        {"BatchOfShapes", "drop_no_ops",
+         Unbatch(Batch(Generator(TensorOf(plan::INT64, {std::nullopt})), 4)),
+         "from_generator_0 batch_1 unbatch_2"},
+        {"BatchOfErrors", "drop_no_ops",
+         Unbatch(Batch(Map(Pairs(), Lookup()), 4)),
+         "range_0 enumerate_1 map_2 batch_3 unbatch_4"},
+        {"BatchBeforeRandom", "drop_no_ops",
+         Map(Unbatch(Batch(Pairs(), 4)), RandomPair()),
+         "range_0 enumerate_1 batch_2 unbatch_3 map_4"},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    FuseMaps, PassTest,
+    testing::ValuesIn<Case>({
+        {"Two", "fuse_maps", Map(Map(Range(9), AddConstant(1)), MultiplyBy(2)),
+         "range_0 map_2"},
+        {"Four", "fuse_maps",
+         Map(Map(Map(Map(Range(9), AddConstant(1)), Pair()), DoubleSecond()),
+             Lookup()),
+         "range_0 map_4"},
+        {"Random", "fuse_maps",
+         Map(Map(Range(9), AddConstant(1)), RandomPair()),
+         "range_0 map_1 map_2"},
+        {"OtherParallelism", "fuse_maps",
+         Map(Map(Range(9), AddConstant(1), 2), MultiplyBy(2), 3),
+         "range_0 map_1 map_2"},
+        {"OneParallelism", "fuse_maps",
+         Map(Map(Range(9), AddConstant(1), 2), MultiplyBy(2)), "range_0 map_2"},
+        {"ShuffleBetween", "fuse_maps",
+         Map(Shuffle(Map(Range(9), AddConstant(1)), 2), MultiplyBy(2)),
+         "range_0 map_1 shuffle_2 map_3"},
+        {"Filters", "fuse_maps",
+         Filter(Filter(Range(9), IsMultipleOf(2)), IsLessThan(5)),
+         "range_0 filter_2"},
+        {"FilterThatMayFail", "fuse_maps",
+         Filter(Filter(Pairs(), FirstIsEven()),
+                [] {
+                  FunctionBuilder f;
+                  return f.Return(f.Call(
+                      "equal",
+                      {f.Call("take", {f.Constant(Vector({1})), f.Arg(1)}),
+                       f.Int(1)}));
+                }()),
+         "range_0 enumerate_1 filter_2 filter_3"},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Moves, PassTest,
+    testing::ValuesIn<Case>({
+        {"FilterBeforeMap", "push_filter",
+         Filter(Map(Pairs(), DoubleSecond()), FirstIsEven()),
+         "range_0 enumerate_1 filter_3 map_2"},
+        {"FilterBeforeMaps", "push_filter",
+         Filter(Map(Map(Pairs(), DoubleSecond()), DoubleSecond()),
+                FirstIsEven()),
+         "range_0 enumerate_1 filter_4 map_2 map_3"},
+        {"FilterOfResult", "push_filter",
+         Filter(Map(Pairs(), DoubleSecond()), SecondIsEven()),
+         "range_0 enumerate_1 map_2 filter_3"},
+        {"FilterAfterRandom", "push_filter",
+         Filter(Map(Pairs(), RandomPair()), FirstIsEven()),
+         "range_0 enumerate_1 map_2 filter_3"},
+        {"FilterAfterFailing", "push_filter",
+         Filter(Map(Pairs(), Lookup()), FirstIsEven()),
+         "range_0 enumerate_1 map_2 filter_3"},
+        {"ColumnsBeforeShuffle", "project_early",
+         Map(Shuffle(Pairs(), 5), First()),
+         "range_0 enumerate_1 enumerate_1:columns shuffle_2 map_3"},
+        {"ColumnsWithFilter", "project_early",
+         Map(Filter(Shuffle(Pairs(), 5), SecondIsEven()), First()),
+         "range_0 enumerate_1 shuffle_2 filter_3 map_4"},
+        {"ColumnsNotThroughCache", "project_early",
+         Map(Cache(Map(Pairs(), DoubleSecond())), First()),
+         "range_0 enumerate_1 map_2 cache_3 map_4"},
+        {"ShuffleFirst", "shuffle_before_decode",
+         Shuffle(Map(Range(9), ToFloats()), 5), "range_0 shuffle_2 map_1"},
+        {"ShuffleOfSmall", "shuffle_before_decode",
+         Shuffle(Map(Pairs(), First()), 5),
+         "range_0 enumerate_1 map_2 shuffle_3"},
+        {"BatchMapUnbatch", "vectorize_pairs",
+         Unbatch(Map(Batch(Range(9), 4), AddTwo())), "range_0 map_2"},
+        {"BatchSumUnbatch", "vectorize_pairs",
+         Unbatch(Map(Batch(Range(9), 4),
+                     [] {
+                       FunctionBuilder f;
+                       const auto x = f.Arg(0);
+                       return f.Return(f.Call("add", {x, f.Call("sum", {x})}));
+                     }())),
+         "range_0 batch_1 map_2 unbatch_3"},
+        {"CastLate", "growers_last", Shuffle(Map(Range(9), ToFloats()), 5),
+         "range_0 map_1 shuffle_2 map_1:late"},
+        {"NothingGrows", "growers_last",
+         Shuffle(Map(Range(9), AddConstant(1)), 5), "range_0 map_1 shuffle_2"},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+// Of a node of `plan`, how many calls its function has.
+int NumCalls(const Plan& plan, const std::string& name) {
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    if (plan::NodeName(plan, i) != name) continue;
+    int calls = 0;
+    for (const auto& step : plan.nodes(i).map().function().steps()) {
+      calls += step.has_call() ? 1 : 0;
+    }
+    return calls;
+  }
+  return -1;
+}
+
+TEST(ProjectEarly, DoesNotComputeWhatNobodyReads) {
+  const Plan plan = Map(Shuffle(Map(Pairs(), DoubleSecond()), 5), First());
+  EXPECT_EQ(NumCalls(plan, "map_2"), 1);
+  const plan::Rewritten rewritten = RewriteOrDie(plan, Only("project_early"));
+  EXPECT_EQ(NumCalls(rewritten.plan, "map_2"), 0);
+}
+
+TEST(ProjectEarly, KeepsWhatMayFail) {
+  const Plan plan = Map(Shuffle(Map(Pairs(), Lookup()), 5), First());
+  const plan::Rewritten rewritten = RewriteOrDie(plan, Only("project_early"));
+  EXPECT_FALSE(rewritten.applied.empty());
+  EXPECT_EQ(NumCalls(rewritten.plan, "map_2"), 1);
+}
+
+TEST(PushFilter, AdvisesWhereErrorsWouldHide) {
+  const Plan plan = Filter(Map(Pairs(), Lookup()), FirstIsEven());
+  plan::RewriteOptions options = Only("push_filter");
+  options.measured["map_2"] = {1000, 8};
+  options.measured["filter_3"] = {100, 8};
+  const plan::Rewritten refused = RewriteOrDie(plan, options);
+  ASSERT_EQ(refused.declined.size(), 1);
+  EXPECT_EQ(plan::ToString(refused.declined[0]),
+            "push_filter: map_2, filter_3: map_2 may fail, and errors of "
+            "elements that are left out would not be seen; it would run 10.0 "
+            "times less often; allow it with may_hide_errors");
+  options.may_hide_errors = true;
+  EXPECT_EQ(Chain(RewriteOrDie(plan, options).plan),
+            "range_0 enumerate_1 filter_3 map_2");
+}
+
+TEST(ShuffleBeforeDecode, NeedsSizes) {
+  // Strings: no spec says how large they are.
+  FunctionBuilder f;
+  const Plan plan = Shuffle(
+      Map(Strings({"a", "b"}), f.Return(f.Call("strings.upper", {f.Arg(0)}))),
+      5);
+  plan::RewriteOptions options = Only("shuffle_before_decode");
+  const plan::Rewritten unknown = RewriteOrDie(plan, options);
+  EXPECT_THAT(unknown.applied, IsEmpty());
+  ASSERT_EQ(unknown.declined.size(), 1);
+  EXPECT_THAT(unknown.declined[0].why, HasSubstr("not known; measure"));
+  options.measured["map_1"] = {100, 5000};
+  options.measured[plan::NodeName(plan, 0)] = {100, 50};
+  const plan::Rewritten known = RewriteOrDie(plan, options);
+  ASSERT_EQ(known.applied.size(), 1);
+  EXPECT_THAT(known.applied[0].why, "it holds elements of 50 bytes, not 5000");
+}
+
+TEST(Rewrite, PassesCanBeSwitchedOff) {
+  const Plan plan = Skip(Map(Map(Range(9), AddConstant(1)), MultiplyBy(2)), 0);
+  plan::RewriteOptions options;
+  options.without = {"fuse_maps"};
+  EXPECT_EQ(Chain(RewriteOrDie(plan, options).plan), "range_0 map_1 map_2");
+  for (const plan::Pass& pass : plan::AllPasses())
+    options.without.push_back(pass.name);
+  const plan::Rewritten nothing = RewriteOrDie(plan, options);
+  EXPECT_TRUE(MessageDifferencer::Equals(nothing.plan, plan));
+  options.without = {"fuse_map"};
+  EXPECT_THAT(plan::Rewrite(plan, options).status().message(),
+              HasSubstr("a pass must be one of drop_no_ops, fuse_maps, "));
+}
+
+TEST(Rewrite, SaysWhatItDid) {
+  Plan plan = Map(Map(Range(9), AddConstant(1)), MultiplyBy(2));
+  for (Node& node : *plan.mutable_nodes()) {
+    node.mutable_made_at()->set_file("train.py");
+    node.mutable_made_at()->set_line(7);
+  }
+  const plan::Rewritten rewritten = RewriteOrDie(plan);
+  std::vector<std::string> said;
+  for (const plan::Remark& remark : rewritten.applied) {
+    said.push_back(plan::ToString(remark));
+  }
+  EXPECT_THAT(said, ElementsAre("fuse_maps: map_1 (train.py:7), map_2 "
+                                "(train.py:7): one function does both"));
+}
+
+TEST(Rewrite, ReachesDatasetsOfFunctions) {
+  FunctionBuilder f;
+  Plan inside = RangeTo(Bound(0), {LeafOf(plan::INT64)});
+  inside = Map(Map(inside, AddConstant(1)), MultiplyBy(2));
+  const Plan plan =
+      Interleave(Range(5), f.ReturnDataset(inside, {f.Arg(0)}), 2, 1);
+  const plan::Rewritten rewritten = RewriteOrDie(plan);
+  ASSERT_EQ(rewritten.applied.size(), 1);
+  EXPECT_EQ(rewritten.applied[0].nodes[0].name, "interleave_1/map_1");
+}
+
+// Keys and names that say nothing new are not written down, so that what only
+// prefetches is the plan that it was.
+TEST(Rewrite, SaysOnlyWhatIsOther) {
+  const Plan once = Prefetch(Shuffle(Range(9), 3), 2);
+  const Plan twice = Prefetch(once);
+  const plan::Rewritten rewritten = RewriteOrDie(twice);
+  EXPECT_EQ(rewritten.plan.nodes_size(), 3);
+  EXPECT_FALSE(rewritten.plan.nodes(1).has_key());
+  EXPECT_EQ(plan::Fingerprint(rewritten.plan), plan::Fingerprint(twice));
+}
+
+TEST(Rewrite, RefusesWhatIsNotValid) {
+  Plan plan = Map(Range(9), AddConstant(1));
+  plan.mutable_nodes(1)->clear_output();
+  EXPECT_FALSE(plan::Rewrite(plan).ok());
+  EXPECT_FALSE(plan::Rewrite(Plan()).ok());
+}
+
+TEST(Rewrite, LongPlansAreLeftAlone) {
+  Plan plan = Range(9);
+  for (int i = 0; i < 2000; ++i) plan = Skip(std::move(plan), 0);
+  const plan::Rewritten rewritten = RewriteOrDie(plan);
+  EXPECT_THAT(rewritten.applied, IsEmpty());
+  ASSERT_EQ(rewritten.declined.size(), 1);
+  EXPECT_THAT(rewritten.declined[0].why, HasSubstr("are left as they are"));
+}
+
+TEST(Rewrite, FunctionsDoNotGrowWithoutBound) {
+  Plan plan = Range(9);
+  for (int i = 0; i < 1000; ++i) plan = Map(std::move(plan), AddConstant(1));
+  const plan::Rewritten rewritten = RewriteOrDie(plan);
+  // Functions have at most 128 steps.
+  EXPECT_LT(rewritten.plan.nodes_size(), 20);
+}
+
+}  // namespace
+}  // namespace penstock::plan_testing
