@@ -27,12 +27,15 @@ constexpr char kHelp[] =
     R"(penstock: input pipelines for machine learning
 
   penstock run FILE:NAME [--seconds N]   drain a pipeline, show what it did
+  penstock explain FILE:NAME | TRACE     what limits a pipeline, and what to do
+  penstock tune FILE:NAME [--write F]    the best settings, measured
   penstock functions --python            the native functions, as Python
   penstock --version
   penstock --help
 
 Example:
   penstock run pipeline.py:ds --seconds 10
+  penstock explain pipeline.py:ds
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.
 `penstock engine` is started by the Python package, not by hand.
@@ -91,7 +94,7 @@ int RunEngine(const std::vector<std::string>& args) {
 }
 
 // Pipelines are Python: the interpreter beside the binary, else python3.
-int RunPython(const std::vector<std::string>& args) {
+int RunPython(const std::string& module, const std::vector<std::string>& args) {
   char path[4096];
   const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
   std::string interpreter = "python3";
@@ -103,7 +106,7 @@ int RunPython(const std::vector<std::string>& args) {
     beside = beside.substr(0, beside.rfind('/') + 1) + "python3";
     if (access(beside.c_str(), X_OK) == 0) interpreter = beside;
   }
-  std::vector<std::string> words = {interpreter, "-m", "penstock.run"};
+  std::vector<std::string> words = {interpreter, "-m", "penstock." + module};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -128,7 +131,9 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (args[0] == "engine") return RunEngine(rest);
-  if (args[0] == "run") return RunPython(rest);
+  if (args[0] == "run" || args[0] == "explain" || args[0] == "tune") {
+    return RunPython(args[0], rest);
+  }
   if (args[0] == "functions") {
     if (rest.empty() || rest[0] != "--python" || rest.size() > 2) {
       return Usage("expected `penstock functions --python [image|...]`");
@@ -136,7 +141,9 @@ int Main(int argc, char** argv) {
     std::cout << FunctionsAsPython(rest.size() > 1 ? rest[1] : "");
     return 0;
   }
-  return Usage("expected run, functions, --version or --help; got " + args[0]);
+  return Usage(
+      "expected run, explain, tune, functions, --version or --help; got " +
+      args[0]);
 }
 
 }  // namespace

@@ -102,6 +102,9 @@ absl::StatusOr<Response> Session::DoExplain(const Explain& call) {
   } else {
     PENSTOCK_ASSIGN_OR_RETURN(snapshots, Recorded(call.iterator()));
   }
+  if (!call.save().empty()) {
+    PENSTOCK_RETURN_IF_ERROR(plan::WriteSnapshotFile(call.save(), snapshots));
+  }
   Response response;
   PENSTOCK_ASSIGN_OR_RETURN(*response.mutable_explain(),
                             tuner::MakeReport(snapshots, call.budget()));

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "penstock/base/status.h"
 #include "penstock/tuner/demand.h"
@@ -24,6 +26,9 @@ using plan::Report;
 // files are opened, processes started, buffers filled.
 constexpr size_t kWarmUp = 2;
 constexpr size_t kEnough = 6;
+constexpr size_t kMaxMoments = 512;
+// From here on it is worth a word that the user's own knobs hold it up.
+constexpr double kWorthUnpinning = 1.05;
 
 void Fill(const Interval& from, Report::Interval& to) {
   to.set_low(from.low);
@@ -84,6 +89,119 @@ void FillNodes(const Model& model, const Diagnosis& diagnosis, Report& report) {
       if (size->bytes.high) to->set_cache_bytes(*size->bytes.high);
     }
   }
+}
+
+double RootRows(const plan::Snapshot& snapshot) {
+  for (const plan::Snapshot::Node& node : snapshot.nodes()) {
+    if (node.node() == snapshot.root()) return static_cast<double>(node.rows());
+  }
+  return 0;
+}
+
+double CpuSeconds(const plan::Snapshot& snapshot) {
+  return static_cast<double>(snapshot.process().engine_cpu_ns() +
+                             snapshot.process().python_cpu_ns()) /
+         1e9;
+}
+
+void FillTimeline(absl::Span<const plan::Snapshot> snapshots, Report& report) {
+  const size_t step = (snapshots.size() + kMaxMoments - 1) / kMaxMoments;
+  const plan::Snapshot* before = nullptr;
+  const plan::Knobs* knobs = nullptr;
+  for (size_t i = 0; i < snapshots.size(); i += step) {
+    const plan::Snapshot& now = snapshots[i];
+    const plan::Snapshot* from = std::exchange(before, &now);
+    if (from == nullptr || from->run() != now.run() ||
+        from->time_ns() >= now.time_ns()) {
+      continue;
+    }
+    Report::Moment* moment = report.add_timeline();
+    moment->set_begin(static_cast<double>(from->time_ns()) / 1e9);
+    moment->set_end(static_cast<double>(now.time_ns()) / 1e9);
+    const double seconds = moment->end() - moment->begin();
+    // Of a damaged trace, totals may fall.
+    moment->set_rate(std::max(0.0, RootRows(now) - RootRows(*from)) / seconds);
+    moment->set_used_cores(std::max(0.0, CpuSeconds(now) - CpuSeconds(*from)) /
+                           seconds);
+    if (knobs == nullptr || !google::protobuf::util::MessageDifferencer::Equals(
+                                *knobs, now.knobs())) {
+      *moment->mutable_knobs() = now.knobs();
+    }
+    knobs = &now.knobs();
+  }
+}
+
+void Unpin(plan::Knob* knob) {
+  if (knob->chosen_by() == plan::USER) {
+    knob->set_chosen_by(plan::CHOOSER_UNSPECIFIED);
+  }
+}
+
+// As if nobody had chosen what the user has.
+std::vector<plan::Snapshot> WithoutPins(
+    absl::Span<const plan::Snapshot> snapshots) {
+  std::vector<plan::Snapshot> free(snapshots.begin(), snapshots.end());
+  for (plan::Snapshot& snapshot : free) {
+    plan::Knobs& knobs = *snapshot.mutable_knobs();
+    if (knobs.has_output_rows()) Unpin(knobs.mutable_output_rows());
+    for (auto& [id, node] : *knobs.mutable_nodes()) {
+      if (node.has_parallelism()) Unpin(node.mutable_parallelism());
+      if (node.has_reorder_rows()) Unpin(node.mutable_reorder_rows());
+      if (node.has_buffer_rows()) Unpin(node.mutable_buffer_rows());
+      if (node.has_read_depth()) Unpin(node.mutable_read_depth());
+    }
+  }
+  return free;
+}
+
+// The argument by which users set it; null where there is none.
+const char* ArgumentOf(KnobKind kind) {
+  if (kind == KnobKind::kParallelism) return "num_parallel_calls";
+  return kind == KnobKind::kBufferRows ? "buffer_size" : nullptr;
+}
+
+bool IsPinned(const Measured& measured, KnobKind kind) {
+  const plan::Knob& knob = kind == KnobKind::kParallelism
+                               ? measured.knobs.parallelism()
+                               : measured.knobs.buffer_rows();
+  return knob.chosen_by() == plan::USER;
+}
+
+// What the user's own knobs cost, where that is much: the first fix.
+absl::Status AddUnpinning(absl::Span<const plan::Snapshot> steady,
+                          const Model& pinned, const Budget& budget,
+                          const Choice& with_pins, Report& report) {
+  const std::vector<plan::Snapshot> snapshots = WithoutPins(steady);
+  PENSTOCK_ASSIGN_OR_RETURN(const Model model, Measure(snapshots));
+  PENSTOCK_ASSIGN_OR_RETURN(const Choice choice, Choose(model, budget));
+  if (choice.bound.rate.middle <
+      kWorthUnpinning * with_pins.bound.rate.middle) {
+    return absl::OkStatus();
+  }
+  Report::Fix fix;
+  std::vector<std::string> titles;
+  for (const Setting& setting : choice.settings) {
+    const char* argument = ArgumentOf(setting.kind);
+    if (argument == nullptr || setting.node < 0) continue;
+    const Measured& measured = (*pinned.measured)[setting.node];
+    if (!IsPinned(measured, setting.kind)) continue;
+    Report::Setting* to = fix.add_settings();
+    Fill(model, setting, *to);
+    to->set_is_pinned(true);
+    const plan::Location& at = measured.made_at;
+    titles.push_back(absl::StrCat(
+        "set ", argument, "=", setting.to, " of ", measured.name,
+        at.file().empty() ? ""
+                          : absl::StrCat(" at ", at.file(), ":", at.line()),
+        setting.from ? absl::StrCat(" (you set ", *setting.from, ")") : ""));
+  }
+  if (titles.empty()) return absl::OkStatus();
+  fix.set_title(absl::StrJoin(titles, ", "));
+  fix.set_why("what you set is not changed for you, and holds up the rest");
+  fix.set_needs_the_user(true);
+  Fill(choice.bound.rate, *fix.mutable_expected());
+  *report.add_fixes() = std::move(fix);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<double> Positive(const char* what, double value) {
@@ -207,12 +325,21 @@ absl::Span<const plan::Snapshot> SteadyPart(
   }
   absl::Span<const plan::Snapshot> steady = snapshots.subspan(first);
   if (steady.size() >= kEnough + kWarmUp) steady.remove_prefix(kWarmUp);
+  // Where nothing came lately, what it did since it began.
+  if (RootRows(steady.front()) >= RootRows(last)) {
+    return steady.last(1);
+  }
   return steady;
 }
 
 absl::StatusOr<plan::Report> MakeReport(
     absl::Span<const plan::Snapshot> snapshots, const plan::Budget& budget) {
-  const absl::Span<const plan::Snapshot> steady = SteadyPart(snapshots);
+  absl::Span<const plan::Snapshot> steady = SteadyPart(snapshots);
+  std::vector<plan::Snapshot> free;
+  if (budget.ignore_pins()) {
+    free = WithoutPins(steady);
+    steady = free;
+  }
   PENSTOCK_ASSIGN_OR_RETURN(const Budget limits, FromProto(budget));
   PENSTOCK_ASSIGN_OR_RETURN(const Model model, Measure(steady));
   PENSTOCK_ASSIGN_OR_RETURN(const Diagnosis diagnosis, Diagnose(model, limits));
@@ -235,6 +362,8 @@ absl::StatusOr<plan::Report> MakeReport(
     to->set_rate(from.rate);
   }
   FillNodes(model, diagnosis, report);
+  PENSTOCK_RETURN_IF_ERROR(
+      AddUnpinning(steady, model, limits, diagnosis.choice, report));
   for (const Fix& from : diagnosis.fixes) {
     Report::Fix* to = report.add_fixes();
     to->set_title(from.title);
@@ -274,6 +403,7 @@ absl::StatusOr<plan::Report> MakeReport(
   report.set_expected_cores(choice.cores);
   report.set_expected_memory_bytes(choice.memory_bytes);
   report.set_is_over_memory(choice.is_over_memory);
+  FillTimeline(snapshots, report);
   return report;
 }
 

@@ -9,7 +9,8 @@
 namespace penstock::tuner {
 
 // The snapshots at the end between which no knob changed and one run went on,
-// without those in which it had just begun.
+// without those in which it had just begun. The last alone, which is all of the
+// run, if nothing came out in that part.
 absl::Span<const plan::Snapshot> SteadyPart(
     absl::Span<const plan::Snapshot> snapshots);
 
