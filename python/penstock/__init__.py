@@ -62,6 +62,7 @@ from penstock._errors import (
     UnknownError,
     UnsupportedFunctionError,
 )
+from penstock._explain import Explanation, explain_trace
 from penstock._files import (
     FixedLengthRecordDataset,
     TextLineDataset,
@@ -76,9 +77,11 @@ from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
 )
 from penstock._python import native, python_function
+from penstock._report import Prediction
 from penstock._spec import DatasetSpec, TensorSpec
 from penstock._stats import IteratorStats, NodeStats
 from penstock._symbol import Symbol
+from penstock._tuning import TuningDiff
 
 __all__ = [
     "AUTOTUNE",
@@ -93,6 +96,7 @@ __all__ = [
     "DatasetSpec",
     "DeadlineExceededError",
     "EngineDiedError",
+    "Explanation",
     "FailedPreconditionError",
     "FixedLengthRecordDataset",
     "InternalError",
@@ -107,6 +111,7 @@ __all__ = [
     "OutOfRangeError",
     "PenstockError",
     "PermissionDeniedError",
+    "Prediction",
     "PythonOptions",
     "Ragged",
     "ResourceExhaustedError",
@@ -115,6 +120,7 @@ __all__ = [
     "TFRecordDataset",
     "TensorSpec",
     "TextLineDataset",
+    "TuningDiff",
     "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
@@ -125,6 +131,7 @@ __all__ = [
     "close",
     "complex64",
     "complex128",
+    "explain_trace",
     "float16",
     "float32",
     "float64",

@@ -8,6 +8,7 @@ from penstock import _names
 from penstock._actions import Actions
 from penstock._frameworks import Frameworks
 from penstock._grouping import Grouping
+from penstock._measuring import Measuring
 from penstock._mixing import Mixing
 from penstock._public import ClassOnly, publish
 from penstock._sources import Sources
@@ -22,6 +23,7 @@ class Dataset(
     Mixing,
     Storing,
     Frameworks,
+    Measuring,
     Actions,
     metaclass=_names.Named,
 ):
@@ -52,7 +54,7 @@ class Dataset(
         __getattr__ = _names.in_instance
 
 
-for _part in (Sources, Transforms, Frameworks, Actions):
+for _part in (Sources, Transforms, Frameworks, Measuring, Actions):
     publish(_part, "Dataset")
 Sources.zip = ClassOnly(Sources.zip)  # type: ignore[method-assign]
 del _part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import math
 import operator
 import os
 import reprlib
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from penstock._dataset import Dataset
+    from penstock._explain import Explanation
 
 # Engine to package: kind, segment, offset, bytes, rows, frame, state offset,
 # state bytes, rows to skip after that state.
@@ -128,6 +130,9 @@ class _Connection:
         self._gap_us = 0
         # Whether an exception would find nothing half done.
         self.is_waiting = False
+        # A wait that goes on past it is given up; of time.monotonic().
+        self.deadline = math.inf
+        self.is_traced = False
         engine, iterator = self.engine, self._iterator
 
         def get_segment(number: int) -> int:
@@ -149,6 +154,8 @@ class _Connection:
             "defaults": defaults,
             "last": dataset._last_states(),
         }
+        if dataset._knobs:
+            body["knobs"] = dataset._knobs
         if position is not None:
             body["state"] = _engine.to_base64(position.state)
             body["skip_rows"] = position.skip
@@ -172,6 +179,33 @@ class _Connection:
 
     def stats(self) -> dict[str, Any]:
         return self.engine.call("get_stats", {"iterator": self._iterator})[0]
+
+    def trace(self, every_ms: int, path: str = "") -> None:
+        """Has the engine measure from now on, and note it in a file."""
+        body = {"iterator": self._iterator, "every_ms": every_ms, "path": path}
+        self.engine.call("trace", body)
+        self.is_traced = True
+
+    def explain(self, budget: dict[str, Any], save: str) -> dict[str, Any]:
+        """The report of what was measured, which goes to `save` as well."""
+        body = {"iterator": self._iterator, "budget": budget, "save": save}
+        return self.engine.call("explain", body)[0]
+
+    def discard(self) -> tuple[int, bool]:
+        """Takes the next frame and looks at none of its rows.
+
+        Returns:
+            The number of its rows, and whether it was the end.
+        """
+        kind, segment, offset, size, rows, frame, *_ = self.next_event()
+        if kind == _FAILED:
+            failure = self.reader.read_error(segment, offset, size)
+            raise _errors.from_status(failure.code, failure.message)
+        if kind == _END:
+            return 0, True
+        self.taken(frame)
+        self.reader.released().append(frame)
+        return rows, False
 
     def next_event(self) -> tuple[int, ...]:
         """The next message; EngineGoneError if there will be none."""
@@ -201,7 +235,7 @@ class _Connection:
                 more = self._socket.recv(_RECEIVE_BYTES)
             except BlockingIOError:
                 self.is_waiting = True
-                self._poll.poll(_RETRY_MS if self._outgoing else _LOOK_MS)
+                self._poll.poll(self._patience_ms())
                 self.is_waiting = False
                 self.flush()
                 continue
@@ -213,6 +247,15 @@ class _Connection:
         whole = len(data) // _EVENT.size * _EVENT.size
         self._partial = data[whole:]
         self._events.extend(_EVENT.iter_unpack(data[:whole]))
+
+    def _patience_ms(self) -> int:
+        most = _RETRY_MS if self._outgoing else _LOOK_MS
+        if self.deadline == math.inf:
+            return most
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return min(most, int(left * 1000) + 1)
 
     def is_ready(self) -> bool:
         """Whether `next_event` would not wait, or never come before asked."""
@@ -543,6 +586,39 @@ class Iterator(IteratorABC[Any]):
                 return to_stats(self._connection.stats())
             except EngineGoneError:
                 raise self._connection.engine.death() from None
+
+    def explain(self, cpu: Any = None, memory: Any = None) -> Explanation:
+        """What limits it, as its consumer uses it.
+
+        The first call explains all since the iterator began, and has the engine
+        measure in more detail from then on; later ones explain the time since
+        the first.
+
+        Example:
+            >>> it = iter(ps.Dataset.range(10**6).batch(100))
+            >>> for batch, _ in zip(it, range(1000)):
+            ...     pass
+            >>> it.explain().rate > 0
+            True
+
+        Args:
+            cpu: Cores that may be used; all if None.
+            memory: Bytes that may be used, or text such as "2GB"; all if None.
+
+        Raises:
+            FailedPreconditionError: It is closed, or nothing was taken yet.
+        """
+        from penstock import _explain
+
+        with self._lock:
+            return _explain.of_iterator(self, cpu, memory)
+
+    def _save_trace(self, path: str) -> None:
+        """Writes what was measured up to now to a file, if it is open."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.flush()
+                self._connection.explain({}, path)
 
     def _release(self) -> None:
         """Frees what it holds in the engine until it is gone on with.

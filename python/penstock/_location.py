@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 Error = TypeVar("Error", bound=Exception)
 
+# Who calls a thread of this package's own, and its commands.
+_NOBODY = ("threading", "runpy")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -22,8 +25,8 @@ def user_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is not None and frame.f_globals.get("__name__") == "threading":
-        return None  # A thread of this package's own.
+    if frame is not None and frame.f_globals.get("__name__") in _NOBODY:
+        return None
     return frame
 
 
@@ -66,6 +69,22 @@ def refused(kind: type[Error], message: str) -> Error:
         return kind(message)
     place = f"\n  at {user_line()}"
     return kind(message.replace(place, "") + place)
+
+
+def warn(message: str) -> None:
+    """Warns of what the user wrote, at that line."""
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, stacklevel=2)
+        return
+    warnings.warn_explicit(
+        message,
+        UserWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        frame.f_globals.get("__name__"),
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )
 
 
 def users_part(trace: TracebackType | None) -> TracebackType | None:

@@ -82,6 +82,8 @@ class Pipeline:
     _recording: Recording | None
     _bound: int
     _epoch: int | None = None
+    # Knobs of a run, by node: the Knobs message, as `tune` chose them.
+    _knobs: Json | None = None
     _element_spec: Any = None
     _fingerprint: str | None = None
 
@@ -127,6 +129,7 @@ class Pipeline:
             "types": self._types,
             "options": self._options,
             "epoch": self._epoch,
+            "knobs": self._knobs,
         }
 
     def __setstate__(self, state: Json) -> None:
@@ -137,6 +140,7 @@ class Pipeline:
         self._types = state["types"]
         self._options = state["options"]
         self._epoch = state["epoch"]
+        self._knobs = state.get("knobs")
         self._tokens = ()
         self._recording = None
         self._bound = 0
@@ -232,6 +236,10 @@ def grow(
         into._options = into._options.merge(options)
     into._captures = tuple(merged.values())
     into._tokens = tuple(_token(int(i)) for i in reply.get("instances", ()))
+    if any(part._knobs for part in parts):
+        from penstock import _tuning
+
+        into._knobs = _tuning.after(op, [part._knobs for part in parts])
     return into
 
 

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
-import importlib.util
-import inspect
 import json
 import os
 import sys
 import time
-import traceback
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-from typing import Any, TextIO
+from typing import Any
 
-from penstock import _inside
+from penstock._command_line import (
+    Progress,
+    UsageError,
+    elements_text,
+    load,
+    more_than_zero,
+    show_failure,
+)
+from penstock._command_line import seconds as seconds_argument
 from penstock._dataset import Dataset
 from penstock._errors import PenstockError
-from penstock._location import is_ours
+from penstock._iterator import Iterator
 from penstock._stats import IteratorStats, NodeStats
+from penstock._units import bar as _bar
+from penstock._units import has_colour as _has_colour
+from penstock._units import short_place as _short
+from penstock._units import si as _si
+from penstock._units import si_bytes as _si_bytes
+from penstock._units import time_text as _time
 
 _HELP = """\
 Runs the pipeline as fast as it goes, throws its elements away and shows how
@@ -31,6 +40,7 @@ NAME is a Dataset in FILE, or a function without arguments that makes one.
 examples:
   penstock run train.py:dataset --seconds 10
   penstock run train.py:make_dataset --epochs 3 --json
+  penstock run train.py:dataset --trace t.bin && penstock explain t.bin
 
 exit codes:
   0    the pipeline was run (to its end, or for as long as was asked)
@@ -39,18 +49,13 @@ exit codes:
   130  interrupted by Ctrl-C; what was measured so far is shown
 """
 
-_BAR_SECONDS = 0.1
-_LINE_SECONDS = 1.0
-_BAR_WIDTH = 24
 _SHARE_WIDTH = 12
+_TRACE_MS = 200
+_SHORT_SECONDS = 1.0
 # The part of the wall time from which on a thread is what others wait for.
 _MUCH = 0.5
 # The part of the wall time from which on a wait is worth a word.
 _SOME = 0.1
-
-
-class _UsageError(Exception):
-    """What the user typed cannot be run."""
 
 
 @dataclasses.dataclass
@@ -67,63 +72,25 @@ class Result:
     is_interrupted: bool = False
 
 
-class _Progress:
-    """A line that is drawn over on a terminal; plain lines in a pipe."""
-
-    def __init__(self, out: TextIO, total: int | None, seconds: float) -> None:
-        self._out = out
-        self._total = total
-        self._seconds = seconds
-        self._is_terminal = out.isatty()
-        self._next = 0.0 if self._is_terminal else _LINE_SECONDS
-
-    def show(self, elements: int, elapsed: float) -> None:
-        if elapsed < self._next:
-            return
-        step = _BAR_SECONDS if self._is_terminal else _LINE_SECONDS
-        self._next = elapsed + step
-        rate = elements / elapsed if elapsed else 0.0
-        text = f"{_elements(elements)}  {elapsed:.1f} s  {_si(rate)}/s"
-        if not self._is_terminal:
-            print(text, file=self._out, flush=True)
-            return
-        done = self._share(elements, elapsed)
-        if done is not None:
-            text = f"{_bar(done, _BAR_WIDTH)} {100 * done:3.0f} %  {text}"
-        print(f"\r\x1b[K{text}", end="", file=self._out, flush=True)
-
-    def end(self) -> None:
-        if self._is_terminal:
-            print("\r\x1b[K", end="", file=self._out, flush=True)
-
-    def _share(self, elements: int, elapsed: float) -> float | None:
-        shares = []
-        if self._total:
-            shares.append(elements / self._total)
-        if self._seconds != float("inf"):
-            shares.append(elapsed / self._seconds)
-        return min(1.0, max(shares)) if shares else None
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     options = _parser().parse_args(arguments)
     try:
         dataset = load(options.pipeline)
-    except _UsageError as error:
+    except UsageError as error:
         print(f"penstock run: {error}", file=sys.stderr)
         return 2
     except Exception as error:
-        _show_failure(options.pipeline, error)
+        show_failure("run", options.pipeline, error)
         return 1
     seconds, epochs = options.seconds, options.epochs
     total = dataset.cardinality()
-    progress = _Progress(
+    progress = Progress(
         sys.stderr, total * epochs if total >= 0 else None, seconds
     )
     result = Result()
     try:
-        _drain(dataset, seconds, epochs, progress, result)
+        _drain(dataset, seconds, epochs, progress, result, options.trace)
     except PenstockError as error:
         progress.end()
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -151,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seconds",
         metavar="N",
-        type=_seconds,
+        type=seconds_argument,
         default=float("inf"),
         help="stop after this long (default: at the end)",
     )
@@ -163,6 +130,12 @@ def _parser() -> argparse.ArgumentParser:
         help="iterate this often, and show all of it together (default: 1)",
     )
     parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="write what is measured to FILE, for `penstock explain FILE`; of "
+        "the last epoch",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
         help="print one JSON object instead of the table",
@@ -170,106 +143,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _seconds(text: str) -> float:
-    return _more_than_zero(float, "a number of seconds", text)
-
-
 def _epochs(text: str) -> int:
-    return int(_more_than_zero(int, "a whole number", text))
-
-
-def _more_than_zero(
-    kind: Callable[[str], float], what: str, text: str
-) -> float:
-    try:
-        number = kind(text)
-    except ValueError:
-        number = 0
-    if not number > 0:
-        raise argparse.ArgumentTypeError(
-            f"must be {what}, more than 0; got {text!r}"
-        )
-    return number
-
-
-def load(target: str) -> Dataset:
-    """The dataset that `FILE:NAME` names; FILE is imported by its own name."""
-    file, _, name = target.rpartition(":")
-    if not file or not name:
-        raise _UsageError(f"expected FILE:NAME; got {target!r}")
-    path = Path(file)
-    if not path.is_file():
-        raise _UsageError(f"there is no file {file!r}")
-    # Under its own name, so that what it defines pickles and its `__main__`
-    # part does not run.
-    sys.path.insert(0, str(path.parent.resolve()))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    _inside.program = module
-    spec.loader.exec_module(module)
-    if not hasattr(module, name):
-        raise _UsageError(
-            f"there is no such name as {name!r} in {file} "
-            f"({_datasets_in(module)})"
-        )
-    found = getattr(module, name)
-    if callable(found):
-        found = _made_by(found, f"{name!r} in {file}")
-    if not isinstance(found, Dataset):
-        raise _UsageError(
-            f"{name!r} in {file} must be a Dataset or a function that makes "
-            f"one; got {found!r} ({_datasets_in(module)})"
-        )
-    return found
-
-
-def _datasets_in(module: ModuleType) -> str:
-    names = [k for k, v in vars(module).items() if isinstance(v, Dataset)]
-    return f"datasets there: {', '.join(names) or 'none'}"
-
-
-def _made_by(function: Callable[..., Any], shown: str) -> Any:
-    try:
-        signature = inspect.signature(function)
-        signature.bind()
-    except TypeError:
-        raise _UsageError(
-            f"{shown} must be a function without arguments; got one of "
-            f"{signature}. Give them defaults, or add a function that calls "
-            "it with what it needs."
-        ) from None
-    except ValueError:
-        pass  # It does not say; the call will.
-    return function()
-
-
-def _show_failure(target: str, error: Exception) -> None:
-    """The user's own part of the traceback, then the error."""
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not is_ours(frame.filename) and "importlib" not in frame.filename
-    ]
-    print(f"penstock run: {target} failed:", file=sys.stderr)
-    for line in traceback.format_list(frames):
-        print(line, end="", file=sys.stderr)
-    for line in traceback.format_exception_only(type(error), error):
-        print(line, end="", file=sys.stderr)
+    return int(more_than_zero(int, "a whole number", text))
 
 
 def _drain(
     dataset: Dataset,
     seconds: float,
     epochs: int,
-    progress: _Progress,
+    progress: Progress,
     result: Result,
+    trace: str | None = None,
 ) -> None:
     start, reader_start = time.monotonic(), time.thread_time()
     try:
         while result.epochs < epochs:
-            if not _drain_epoch(dataset, start, seconds, progress, result):
+            if not _drain_epoch(
+                dataset, start, seconds, progress, result, trace
+            ):
                 return
             result.epochs += 1
     except KeyboardInterrupt:
@@ -283,12 +174,16 @@ def _drain_epoch(
     dataset: Dataset,
     start: float,
     seconds: float,
-    progress: _Progress,
+    progress: Progress,
     result: Result,
+    trace: str | None,
 ) -> bool:
     """Adds one pass to `result`; whether it came to its end in time."""
     iterator = iter(dataset)
+    begin = time.monotonic()
     try:
+        if trace is not None:
+            _begin_trace(iterator, trace)
         for _element in iterator:
             result.elements += 1
             elapsed = time.monotonic() - start
@@ -300,7 +195,21 @@ def _drain_epoch(
         return True
     finally:
         result.stats = _sum(result.stats, iterator.stats())
+        if trace is not None and time.monotonic() < begin + _SHORT_SECONDS:
+            _end_trace(iterator, trace)
         iterator.close()
+
+
+def _begin_trace(iterator: Iterator, path: str) -> None:
+    connection = iterator._connection
+    assert connection is not None
+    connection.trace(_TRACE_MS, os.path.abspath(path))
+
+
+def _end_trace(iterator: Iterator, path: str) -> None:
+    """Writes the end as well, of what was over before it was looked at."""
+    with contextlib.suppress(PenstockError):
+        iterator._save_trace(os.path.abspath(path))
 
 
 def _sum(a: IteratorStats | None, b: IteratorStats) -> IteratorStats:
@@ -337,7 +246,7 @@ def report(result: Result, has_colour: bool = False) -> str:
     rate = result.elements / result.seconds if result.seconds else 0.0
     epochs = f" of {result.epochs} epochs" if result.epochs > 1 else ""
     lines = [
-        f"{_elements(result.elements)}{epochs} in {_time(result.seconds)}: "
+        f"{elements_text(result.elements)}{epochs} in {_time(result.seconds)}: "
         f"{_si(rate)} elements/s"
     ]
     stats = result.stats
@@ -439,54 +348,6 @@ def _to_json(result: Result) -> dict[str, Any]:
         result.elements / result.seconds if result.seconds else 0.0
     )
     return fields
-
-
-def _elements(number: int) -> str:
-    return f"{number:,} element" + ("" if number == 1 else "s")
-
-
-def _time(seconds: float) -> str:
-    """Three digits of it, in a unit that shows them."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{_three_digits(seconds / size)} {unit}"
-    return f"{_three_digits(seconds / 1e-6)} µs"
-
-
-def _three_digits(number: float) -> str:
-    if number >= 100:
-        return f"{number:,.0f}"
-    return f"{number:.3g}"
-
-
-def _short(made_at: str) -> str:
-    file, _, line = made_at.rpartition(":")
-    return f"{os.path.basename(file)}:{line}" if file else ""
-
-
-def _bar(share: float, width: int) -> str:
-    full = round(share * width)
-    return "█" * full + "·" * (width - full)
-
-
-def _scaled(number: float) -> tuple[str, str]:
-    for unit in ("", "k", "M", "G"):
-        if abs(number) < 1000:
-            return f"{number:.3g}", unit
-        number /= 1000
-    return f"{number:.3g}", "T"
-
-
-def _si(number: float) -> str:
-    return " ".join(_scaled(number)).rstrip()
-
-
-def _si_bytes(number: float) -> str:
-    return " ".join(_scaled(number)) + "B"
-
-
-def _has_colour(out: TextIO) -> bool:
-    return out.isatty() and not os.environ.get("NO_COLOR")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,293 @@
+"""The part of `Dataset` that measures: explain, tune."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+from penstock import _budget, _explain, _tuning
+from penstock._errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
+from penstock._explain import Explanation, Trial
+from penstock._location import refused
+from penstock._pipeline import Pipeline
+from penstock._report import Setting
+from penstock._report_text import setting_text
+from penstock._tracing import Progress
+from penstock._tuning import Tuning, TuningDiff
+from penstock._units import time_text
+
+if TYPE_CHECKING:
+    from penstock._dataset import Dataset
+
+_MAX_SECONDS = 10.0
+# What is better by less is not told from luck, however even the windows are.
+_LEAST_GAIN = 0.02
+# Beyond a budget, with what measuring itself may be wrong by.
+_OVER = 1.1
+_MAX_WORDS = 3
+# A shorter run is mostly its own beginning.
+_LEAST_SECONDS = 0.2
+
+
+class Measuring(Pipeline):
+    """The part of `Dataset` that says how fast it is, and makes it faster."""
+
+    _tuning: Tuning | None = None
+    _explanation: Explanation | None = None
+
+    def explain(
+        self,
+        seconds: float = 5.0,
+        cpu: float | None = None,
+        memory: int | str | None = None,
+        trace: str | os.PathLike[str] | None = None,
+    ) -> Explanation:
+        """Runs the pipeline for a while and says what limits it.
+
+        It is read as fast as it goes, by nobody who does anything with the
+        elements; `Iterator.explain` says what a real consumer sees. It stops
+        early when it ends, or when the rate does not change any more. No epoch
+        is used up by it.
+
+        Example:
+            >>> ds = ps.Dataset.range(10**6).map(lambda x: x * 2).batch(100)
+            >>> e = ds.explain(seconds=0.5)
+            >>> e.rate > 0 and e.wall.kind != ""
+            True
+
+        Args:
+            seconds: How long at most.
+            cpu: Cores that may be used; all if None.
+            memory: Bytes that may be used, or text such as "2GB"; all if None.
+            trace: A file to keep what was measured in, for
+                `ps.explain_trace`.
+
+        Raises:
+            DeadlineExceededError: No element came in that time.
+            FailedPreconditionError: There are no elements.
+        """
+        budget = _budget.message(cpu, memory)
+        return _explain.of_dataset(self._self(), seconds, budget, trace)
+
+    def tune(
+        self,
+        cpu: float | None = None,
+        memory: int | str | None = None,
+        disk: int | str | None = None,
+        seconds: float = 5.0,
+    ) -> Dataset:
+        """The same pipeline, with the settings that make it fastest.
+
+        It is measured, the best settings are computed from that, and it is
+        measured again with them: they are used if it is faster beyond doubt,
+        and the pipeline is as before if not. `explanation.tried` says so.
+        Elements, their order and saved states stay the same. Settings in the
+        program (`num_parallel_calls`, `buffer_size`) are changed as well.
+
+        What is appended later runs with the settings that it has by itself.
+        They travel with the dataset, to other processes too.
+
+        Example:
+            >>> ds = ps.Dataset.range(10**6).map(lambda x: x * 2).batch(100)
+            >>> tuned = ds.tune(seconds=0.5)
+            >>> next(iter(tuned))[:3]
+            array([0, 2, 4])
+            >>> changes = tuned.diff(ds)          # what, from, to, why
+
+        Args:
+            cpu: Cores that may be used; all if None.
+            memory: Bytes that may be used, or text such as "2GB"; all if None.
+            disk: Bytes of disk that may be used, in the same way.
+            seconds: How long to measure each time, at most 10.
+        """
+        return tuned(self._self(), cpu, memory, disk, seconds)
+
+    @property
+    def explanation(self) -> Explanation:
+        """What `tune` found: of the pipeline as it was, with what was tried."""
+        if self._explanation is None:
+            raise refused(
+                FailedPreconditionError,
+                "explanation must be asked of a dataset that tune() gave in "
+                "this process; got another. Use explain()",
+            )
+        return self._explanation
+
+    def diff(self, other: Dataset) -> TuningDiff:
+        """What tuning changed against `other`, the dataset before it.
+
+        Example:
+            >>> ds = ps.Dataset.range(10**5).batch(10)
+            >>> for setting in ds.tune(seconds=0.3).diff(ds):
+            ...     line = (setting.node, setting.before, setting.after)
+
+        Returns:
+            The settings; `print` shows them.
+        """
+        if not isinstance(other, Measuring):
+            raise refused(
+                InvalidTypeError,
+                f"diff must be given a dataset; got {type(other).__name__}",
+            )
+        mine, theirs = self._self().fingerprint(), other._self().fingerprint()
+        if mine != theirs:
+            raise refused(
+                InvalidArgumentError,
+                f"diff is of two datasets of one pipeline; got {mine} and "
+                f"{theirs}",
+            )
+        if self._tuning is None or self._knobs == other._knobs:
+            return TuningDiff()
+        return TuningDiff(self._tuning.settings)
+
+    def save_tuning(self, path: str | os.PathLike[str]) -> None:
+        """Keeps what `tune` chose in a file, for `load_tuning`.
+
+        Example:
+            >>> ds = ps.Dataset.range(10**5).batch(10)
+            >>> ds.tune(seconds=0.3).save_tuning("tuned.json")
+            >>> fast = ds.load_tuning("tuned.json")
+        """
+        if self._tuning is None:
+            raise refused(
+                FailedPreconditionError,
+                "save_tuning must be called on a dataset that tune() or "
+                "load_tuning() gave; got another",
+            )
+        self._tuning.save(path)
+
+    def load_tuning(self, path: str | os.PathLike[str]) -> Dataset:
+        """The same pipeline, with the settings in a file of `save_tuning`.
+
+        On another machine than that where they were chosen, they are used with
+        a warning.
+
+        Raises:
+            DataLossError: The file is damaged, or something else.
+            InvalidArgumentError: It is of another pipeline.
+            ResourceExhaustedError: It needs more memory than there is.
+        """
+        found = _tuning.load(path)
+        name = os.fsdecode(path)
+        mine = self._self().fingerprint()
+        if found.fingerprint != mine:
+            raise refused(
+                InvalidArgumentError,
+                f"expected a tuning of this pipeline ({mine}); {name!r} is of "
+                f"pipeline {found.fingerprint}.\n  Tune this one, or load it "
+                "where it was tuned: before anything was appended.",
+            )
+        return with_tuning(self._self(), found, _tuning.fit(found, name))
+
+
+def with_tuning(dataset: Dataset, tuning: Tuning, knobs: Any) -> Dataset:
+    """The same dataset but for its knobs."""
+    made = copy.copy(dataset)
+    made._tokens = dataset._tokens
+    made._knobs = knobs or None
+    made._tuning = tuning
+    return made
+
+
+def tuned(
+    dataset: Dataset,
+    cpu: Any = None,
+    memory: Any = None,
+    disk: Any = None,
+    seconds: Any = 5.0,
+    progress: Progress | None = None,
+) -> Dataset:
+    """What `Dataset.tune` gives; two runs at most."""
+    budget = _budget.message(cpu, memory, disk)
+    # The engine keeps rows only where the program says cache().
+    wanted = {**budget, "ignore_pins": True, "no_cache": True}
+    most = min(_MAX_SECONDS, _budget.seconds("seconds", seconds))
+    before = _explain.of_dataset(dataset, most, wanted, progress=progress)
+    knobs = _tuning.of_engine(before._knobs)
+    settings = before.settings
+    if "memory_bytes" not in budget:
+        # How far the engine runs ahead is bounded in bytes already; in small
+        # elements, few of them are far too little.
+        knobs.pop("output_rows", None)
+        settings = tuple(s for s in settings if s.knob != "output_rows")
+    cores, memory_bytes = _tuning.machine()
+    tuning = Tuning(
+        fingerprint=before.fingerprint,
+        knobs=knobs,
+        settings=settings,
+        cores=cores,
+        memory_bytes=memory_bytes,
+        needs_bytes=before.expected_memory_bytes,
+        rate_before=before.rate,
+        rate=before.rate,
+    )
+    if not settings:
+        made = _as_before(dataset, tuning)
+        made._explanation = before
+        return made
+    candidate = with_tuning(dataset, tuning, knobs)
+    after = _explain.of_dataset(candidate, most, budget, progress=progress)
+    is_kept, why = _judge(before, after, budget)
+    trial = Trial(_words(settings), before.expected, after.rate, is_kept, why)
+    if is_kept:
+        made = candidate
+        made._tuning = dataclasses.replace(tuning, rate=after.rate)
+    else:
+        made = _as_before(dataset, tuning)
+    made._explanation = dataclasses.replace(before, tried=(trial,))
+    return made
+
+
+def _as_before(dataset: Dataset, tuning: Tuning) -> Dataset:
+    knobs = dataset._knobs
+    none = dataclasses.replace(
+        tuning, knobs=knobs or {"nodes": {}}, settings=()
+    )
+    return with_tuning(dataset, none, knobs)
+
+
+def _words(settings: tuple[Setting, ...]) -> str:
+    names = [setting_text(s).partition(" (")[0] for s in settings]
+    more = len(names) - _MAX_WORDS
+    shown = "; ".join(names[:_MAX_WORDS])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _judge(
+    before: Explanation, after: Explanation, budget: dict[str, Any]
+) -> tuple[bool, str]:
+    """Whether the second run is better than the first, and why."""
+    seconds = min(before.seconds, after.seconds)
+    if seconds < _LEAST_SECONDS or min(before.windows, after.windows) < 4:
+        return False, (
+            f"a run of {time_text(seconds)} does not tell one rate from "
+            "another; tune it on more data"
+        )
+    noise = max(
+        _LEAST_GAIN * before.rate,
+        2 * math.hypot(before.rate_error, after.rate_error),
+    )
+    gain = after.rate - before.rate
+    share = gain / before.rate if before.rate else 0.0
+    if gain > noise:
+        return True, f"{100 * share:+.0f} %"
+    for what, limit, first, second in (
+        ("cores", "cores", before.used_cores, after.used_cores),
+        ("memory", "memory_bytes", before.resident_bytes, after.resident_bytes),
+    ):
+        most = budget.get(limit, math.inf) * _OVER
+        if first > most >= second:
+            return True, f"it now is within its {what} ({100 * share:+.0f} %)"
+    if -gain > noise:
+        return False, f"it was slower ({100 * share:+.0f} %)"
+    return False, (
+        f"{100 * share:+.0f} % is not beyond what chance gives "
+        f"({100 * noise / before.rate if before.rate else 0:.0f} %)"
+    )
