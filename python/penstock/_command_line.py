@@ -34,9 +34,14 @@ class Progress:
         self._total = total
         self._seconds = seconds
         self._is_terminal = out.isatty()
-        self._next = 0.0 if self._is_terminal else _LINE_SECONDS
+        self._first = 0.0 if self._is_terminal else _LINE_SECONDS
+        self._next = self._first
+        self._last = 0.0
 
     def show(self, elements: int, elapsed: float) -> None:
+        if elapsed < self._last:  # Another run has begun.
+            self._next = self._first
+        self._last = elapsed
         if elapsed < self._next:
             return
         step = _BAR_SECONDS if self._is_terminal else _LINE_SECONDS

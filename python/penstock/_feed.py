@@ -38,6 +38,7 @@ from penstock._worker_epochs import Origin, WorkerEpochs
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+    from penstock._explain import Explanation
 
 Convert = Callable[[Any], Any]
 
@@ -200,6 +201,13 @@ class FeedIterator(IteratorABC[Any]):
         the numbers are those of the whole epoch.
         """
         return self._source.stats() if self._stats is None else self._stats
+
+    def explain(self, cpu: Any = None, memory: Any = None) -> Explanation:
+        """What limits it, as its consumer uses it: as `ps.Iterator.explain`.
+
+        Before the end of the epoch: after it, nothing is left to look at.
+        """
+        return self._source.explain(cpu, memory)
 
     def close(self) -> None:
         """Ends the iterator and frees what it holds in the engine."""

@@ -49,7 +49,7 @@ def html(e: Explanation) -> str:
         _pairs(words.summary(e)),
         "<h3>Transformations</h3>",
         _nodes(e),
-        f'<p class="s">{escape(words.LEGEND)}</p>',
+        f'<p class="s">{escape(words.legend())}</p>',
         "<h3>Resources</h3>",
         _resources(e),
         "<h3>Memory</h3>",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from penstock._units import (
@@ -111,11 +111,24 @@ COLUMNS = (
     _Column("CPU ±", lambda n: percent(n.cpu_error), False, 0),
 )
 
-LEGEND = (
-    "a core does: elements of the pipeline a second, were a core to do this "
-    "alone; visits: its rows per element; tasks: at work/there; waits: for "
-    "its input/for room; p50, p99: time of a row"
-)
+_WORDS = {
+    "a core does": "elements of the pipeline a second, were a core to do this "
+    "alone",
+    "visits": "its rows per element",
+    "tasks": "at work/there",
+    "waits in/out": "for its input/for room",
+    "p50": "time of a row; p99: of a slow one",
+    "CPU ±": "how sure that is",
+}
+
+
+def legend(columns: Iterable[_Column] = COLUMNS) -> str:
+    """What the columns' titles mean."""
+    return "; ".join(
+        f"{column.title}: {_WORDS[column.title]}"
+        for column in columns
+        if column.title in _WORDS
+    )
 
 
 class _Pen:
@@ -233,8 +246,8 @@ def _nodes(e: Explanation, pen: _Pen) -> list[str]:
         for row in table
     ]
     lines[0] = pen.paint(lines[0], _BOLD)
-    legend = [pen.paint(line, _DIM) for line in pen.wrap(LEGEND)]
-    return lines + legend
+    words = [pen.paint(line, _DIM) for line in pen.wrap(legend(columns))]
+    return lines + words
 
 
 def _row(cells: list[str], widths: list[int], is_left: list[bool]) -> str:
@@ -341,7 +354,9 @@ def fix_changes(fix: Fix) -> list[str]:
         change = setting.change()
         if change and change not in fix.title:
             lines.append(f"in the program: {change}")
-    if not fix.needs_the_user and fix.settings:
+    # A cache is the program's to have.
+    is_tuned = all(setting.knob != "cache" for setting in fix.settings)
+    if not fix.needs_the_user and fix.settings and is_tuned:
         lines.append("Dataset.tune() does it")
     return lines
 

@@ -121,6 +121,15 @@ def test_stats():
     ]
 
 
+def test_explain():
+    it = iter(ps.Dataset.range(10**7).batch(10_000).to_torch())
+    for _ in range(100):
+        next(it)
+    explained = it.explain()
+    assert explained.rate > 0
+    assert explained.consumer.wait_share is not None
+
+
 def test_datasets_inside_are_refused():
     with refuses(ps.InvalidTypeError, "flat_map"):
         ps.Dataset.range(4).window(2).to_torch()

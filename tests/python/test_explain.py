@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock import _engine, _explain, _report_html, _report_text, _tracing
+from penstock import (
+    _engine,
+    _explain,
+    _report,
+    _report_html,
+    _report_text,
+    _tracing,
+)
 
 SPEC = ps.TensorSpec((), ps.int64)
 
@@ -224,6 +231,36 @@ def test_plot(explained, tmp_path):
     assert "measured" in picture
     assert "the wall" in picture
     assert "elements a second" in picture
+
+
+@pytest.mark.parametrize(
+    ("knob", "node", "text"),
+    [
+        (
+            "parallelism",
+            "map_2",
+            "in the program: num_parallel_calls=4 of map_2 at train.py:31\n"
+            "Dataset.tune() does it",
+        ),
+        (
+            "buffer_rows",
+            "interleave_1/prefetch_2",
+            "in the program: buffer_size=4 of interleave_1/prefetch_2 at "
+            "train.py:31\nDataset.tune() does it",
+        ),
+        ("read_depth", "TextLineDataset_0", "Dataset.tune() does it"),
+        (
+            "cache",
+            "map_2",
+            "in the program: .cache() after map_2 at train.py:31",
+        ),
+    ],
+)
+def test_the_change_to_the_program(knob, node, text):
+    place = {"file": "train.py", "line": 31}
+    setting = {"knob": knob, "node": node, "to": "4", "made_at": place}
+    fix = _report.to_fix({"title": "something", "settings": [setting]})
+    assert "\n".join(_report_text.fix_changes(fix)) == text
 
 
 def test_repr(explained):

@@ -166,6 +166,18 @@ def test_seconds(pipeline):
     assert 0.2 <= result["seconds"] < 5
 
 
+def test_trace(pipeline, tmp_path):
+    trace = tmp_path / "t.bin"
+    done = run(f"{pipeline}:ds", "--trace", trace, "--epochs", 2)
+    assert done.returncode == 0, done.stderr
+    explained = ps.explain_trace(trace)
+    assert explained.rate > 0
+    assert explained.fingerprint
+    done = run(f"{pipeline}:ds", "--trace", "/no-such-directory/t.bin")
+    assert done.returncode == 1
+    assert "cannot write the trace" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("target", "code", "text"),
     [
@@ -208,7 +220,7 @@ def test_help_has_an_example_and_the_exit_codes():
     done = run("--help")
     assert done.returncode == 0
     assert "penstock run train.py:dataset --seconds 10" in done.stdout
-    for option in ("FILE:NAME", "--seconds", "--epochs", "--json"):
+    for option in ("FILE:NAME", "--seconds", "--epochs", "--trace", "--json"):
         assert option in done.stdout
     assert "exit codes:" in done.stdout
 
