@@ -181,7 +181,8 @@ class Actions(Pipeline):
         Example:
             >>> ps.Dataset.range(3).options()
             Options(deterministic=None, run_ahead=None, memory_budget=None,
-                    max_element_bytes=None, name=None, python=None)
+                    max_element_bytes=None, name=None, python=None,
+                    autotune=None)
         """
         return Options().merge(self._options)
 

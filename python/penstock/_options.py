@@ -96,6 +96,7 @@ class Options:
     max_element_bytes: int | None = None
     name: str | None = None
     python: PythonOptions | None = None
+    autotune: bool | None = None
 
     def merge(self, later: Options) -> Options:
         """These options with those of `later` that are set.
@@ -142,7 +143,11 @@ class Options:
             if name == "python" and isinstance(found, PythonOptions):
                 fields[name] = found.to_json()
                 continue
-            kinds = {"deterministic": bool, "python": PythonOptions}
+            kinds = {
+                "autotune": bool,
+                "deterministic": bool,
+                "python": PythonOptions,
+            }
             want = kinds.get(name, str)
             if not isinstance(found, want):
                 raise refused(

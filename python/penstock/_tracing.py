@@ -37,6 +37,8 @@ _STEP_SECONDS = 0.1
 # A run that agrees with itself this well tells no more.
 _AGREES = 0.01
 _LEAST_SECONDS = 1.0
+# In each half: fewer agree by chance.
+_LEAST_ELEMENTS = 100
 # One that ended before this is taken as a whole: it has no steady part.
 _SHORT_SECONDS = 0.5
 # What a measured run is seeded with where the pipeline has no seed: it then is
@@ -111,7 +113,8 @@ class _Watch:
         middle, between = min(
             seen, key=lambda at: abs(at[0] - (begin + end) / 2)
         )
-        if not begin < middle < end or after == before:
+        fewest = min(between - before, after - between)
+        if not begin < middle < end or fewest < _LEAST_ELEMENTS:
             return False
         first = (between - before) / (middle - begin)
         second = (after - between) / (end - middle)

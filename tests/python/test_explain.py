@@ -574,6 +574,11 @@ def test_steady_runs_end_early(monkeypatch):
         now[0] = 0.1 * step + 0.001
         watch.add(200)
     assert not watch.is_steady()
+    few = _tracing._Watch(None)
+    for step in range(60, 120):
+        now[0] = 0.1 * step + 0.001
+        few.add(1)
+    assert not few.is_steady()
 
 
 # ---- The command.

@@ -141,3 +141,14 @@ def test_datasets_do_not_take_them_along():
 def test_there_is_no_cpu_budget():
     with pytest.raises(TypeError):
         ps.Options(cpu_budget=2)
+
+
+def test_autotune_is_in_the_plan_and_not_in_its_fingerprint():
+    ds = Dataset.range(3)
+    off = ds.with_options(ps.Options(autotune=False))
+    assert "autotune=False" in off.describe()
+    assert off.options().autotune is False
+    assert off.fingerprint() == ds.fingerprint()
+    assert list(off) == [0, 1, 2]
+    with refuses(TypeError, "autotune must be a bool", "'no'"):
+        ds.with_options(ps.Options(autotune="no"))

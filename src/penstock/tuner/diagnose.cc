@@ -201,8 +201,9 @@ class Doctor final {
     AddFix(std::move(fix));
   }
 
+  // `most` is what X cannot exceed, whatever the model says of the changes.
   void Try(std::string title, std::string why,
-           const std::vector<Change>& changes) {
+           const std::vector<Change>& changes, double most = kUnlimitedRate) {
     const absl::StatusOr<Bound> bound =
         WhatIf(model_, changes, KnobsAre::kFree);
     if (!bound.ok()) return;
@@ -210,6 +211,11 @@ class Doctor final {
     fix.title = std::move(title);
     fix.why = std::move(why);
     fix.expected = bound->rate;
+    if (fix.expected.middle > most) {
+      const double share = most / fix.expected.middle;
+      fix.expected.middle *= share;
+      fix.expected.high *= share;
+    }
     fix.expected.low = std::min(fix.expected.low, bound_.rate.low);
     fix.needs_the_user = true;
     AddFix(std::move(fix));
@@ -239,15 +245,22 @@ class Doctor final {
     if (out_.wall.wall != Wall::kSequential && out_.wall.wall != Wall::kStage) {
       return;
     }
-    // Of what is in a function already, that node's tasks are the number.
-    if (model_.nodes[out_.wall.node].inside >= 0) return;
+    // Of what is in a function already, that node's tasks are the number; and
+    // what is not sequential needs no shards for a second task.
+    const NodeModel& node = model_.nodes[out_.wall.node];
+    if (node.inside >= 0 || !node.is_sequential) return;
+    double cores = kUnlimitedRate;
+    for (const Limit& limit : bound_.limits) {
+      if (limit.wall == Wall::kCores) cores = limit.rate;
+    }
     Try(absl::StrCat("read several shards at once (interleave over shards), "
                      "so that each has a ",
                      NameOf(out_.wall.node), " of its own"),
         absl::StrCat(WhereOf(out_.wall.node),
                      " has one task, whatever the number of threads"),
         {ScaleCost{measured_[out_.wall.node].id,
-                   1 / std::max(1.0, model_.resources.cores)}});
+                   1 / std::max(1.0, model_.resources.cores)}},
+        cores);
   }
 
   // Hand-overs that cost a good part of all CPU.

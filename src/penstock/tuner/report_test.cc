@@ -11,13 +11,14 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // A map of 1 ms a row that the user gave one task, on two cores.
-std::vector<plan::Snapshot> OneTask() {
+std::vector<plan::Snapshot> OneTask(std::optional<uint32_t> stage = {}) {
   TestRun run;
   TestNode decode = Map("decode", 1e-3);
   decode.chosen_by = plan::USER;
   run.nodes = {Source(), decode, Batch(64)};
   run.nodes[0].is_sequential = true;
   run.nodes[2].is_sequential = true;
+  for (TestNode& node : run.nodes) node.stage = stage;
   run.rate = 15;
   run.windows = 10;
   std::vector<plan::Snapshot> snapshots = SnapshotsOf(run);
@@ -57,6 +58,17 @@ TEST(MakeReport, LeavesTheUsersKnobsOnlyWhereItMust) {
   EXPECT_EQ(knob.chosen_by(), plan::TUNER);
   for (const plan::Report::Fix& fix : report->fixes()) {
     EXPECT_THAT(fix.title(), testing::Not(HasSubstr("you set")));
+  }
+}
+
+TEST(MakeReport, NeedsNoShardsForASecondTask) {
+  const auto report = MakeReport(OneTask(0), {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->wall().kind(), "inline nodes");
+  ASSERT_GT(report->fixes_size(), 0);
+  EXPECT_THAT(report->fixes(0).title(), HasSubstr("num_parallel_calls"));
+  for (const plan::Report::Fix& fix : report->fixes()) {
+    EXPECT_THAT(fix.title(), testing::Not(HasSubstr("shards")));
   }
 }
 
