@@ -383,9 +383,11 @@ def explain_trace(
     A trace that was cut or damaged is explained up to there, with a note.
 
     Example:
+        >>> import tempfile
+        >>> file = tempfile.mkdtemp() + "/t.bin"
         >>> ds = ps.Dataset.range(10**6).batch(100)
-        >>> before = ds.explain(seconds=0.5, trace="t.bin")
-        >>> ps.explain_trace("t.bin").verdict == before.verdict
+        >>> before = ds.explain(seconds=0.5, trace=file)
+        >>> ps.explain_trace(file).verdict == before.verdict
         True
 
     Args:

@@ -151,9 +151,11 @@ class Measuring(Pipeline):
         """Keeps what `tune` chose in a file, for `load_tuning`.
 
         Example:
+            >>> import tempfile
+            >>> file = tempfile.mkdtemp() + "/tuned.json"
             >>> ds = ps.Dataset.range(10**5).batch(10)
-            >>> ds.tune(seconds=0.3).save_tuning("tuned.json")
-            >>> fast = ds.load_tuning("tuned.json")
+            >>> ds.tune(seconds=0.3).save_tuning(file)
+            >>> fast = ds.load_tuning(file)
         """
         if self._tuning is None:
             raise refused(
