@@ -458,9 +458,11 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
       &executor_, *std::move(iterator), std::move(environment.frames),
       std::move(fds[0]), options);
   PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(call.knobs(), *reading.sender));
+  reading.knobs = call.knobs();
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
   reading.python_before = python_.times();
+  BeginTuning(call, reading);
   iterators_[next_iterator_++] = std::move(reading);
   return response;
 }

@@ -23,6 +23,7 @@
 #include "penstock/session/host_limits.h"
 #include "penstock/session/recording.h"
 #include "penstock/session/service_channel.h"
+#include "penstock/session/tunings.h"
 
 namespace penstock::session {
 
@@ -82,7 +83,20 @@ class Session final {
     int64_t cpu_ns_before = 0;
     pool::PythonTimes python_before;
     std::unique_ptr<Recording> recording;
+    plan::Knobs knobs;  // that were set, beside the user's
+    // Unset: it is not tuned while it runs.
+    std::shared_ptr<Tuning> tuning;
+    int64_t tune_at_ns = 0;
+    // The node whose rows are kept until a cache is decided on: it would be the
+    // better the more it has. -1: none.
+    int kept_on_trial = -1;
   };
+
+  // Whether the iterator is tuned while it runs; begins with what was found
+  // when its pipeline last ran.
+  void BeginTuning(const MakeIterator& call, Reading& reading);
+  static void SetTrialCache(const Reading& reading, int64_t bytes);
+  void Tune(uint64_t iterator, Reading& reading, int64_t now);
 
   static int64_t ProcessCpuNanos();
   absl::StatusOr<Reading*> FindReading(uint64_t iterator);
@@ -100,6 +114,7 @@ class Session final {
   engine::CacheStore caches_;
   engine::Instances instances_;
   pool::PythonPool python_;
+  Tunings tunings_;
   std::map<uint64_t, Reading> iterators_;
   uint64_t next_iterator_ = 1;
   // Last: its threads end before anything that they use does.

@@ -2,7 +2,10 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/plan/snapshot_log.h"
@@ -13,6 +16,26 @@
 
 namespace penstock::session {
 namespace {
+
+constexpr int64_t kMillion = 1'000'000;
+// A run is looked at more often while it is new: much is decided then.
+constexpr int64_t kFirstSeconds = 10;
+constexpr int64_t kFirstMillis = 250;
+constexpr int64_t kTuneMillis = 1000;
+// The node nearest to the root whose rows may be kept, or -1.
+int LastKeepable(const engine::Pipeline& pipeline) {
+  const engine::OpInfo* info = &pipeline.root_info();
+  while (!pipeline.WhyNotKept(info->id).empty()) {
+    if (info->inputs.size() != 1) return -1;
+    info = &pipeline.ops()[info->inputs[0]];
+  }
+  return info->id;
+}
+
+bool HasCache(const plan::Knobs& knobs) {
+  return std::any_of(knobs.nodes().begin(), knobs.nodes().end(),
+                     [](const auto& node) { return node.second.has_cache(); });
+}
 
 // More often would cost more than it tells.
 constexpr int64_t kMinTraceMillis = 10;
@@ -41,21 +64,119 @@ plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading) {
     around.python_processes =
         std::min(around.python_processes, options.python().processes());
   }
-  return TakeSnapshot(*reading.sender, around);
+  plan::Snapshot snapshot = TakeSnapshot(*reading.sender, around);
+  if (reading.kept_on_trial >= 0) {
+    // As if it were not there.
+    const auto id = static_cast<uint32_t>(reading.kept_on_trial);
+    for (plan::Snapshot::Node& node : *snapshot.mutable_nodes()) {
+      if (node.node() == id) node.clear_cache();
+    }
+    auto& knobs = *snapshot.mutable_knobs()->mutable_nodes();
+    if (const auto it = knobs.find(id); it != knobs.end()) {
+      it->second.clear_cache();
+      if (it->second.ByteSizeLong() == 0) knobs.erase(it);
+    }
+  }
+  // As they were given: a cache's share, what is ready for the trainer.
+  for (const auto& [id, knobs] : reading.knobs.nodes()) {
+    if (!knobs.has_cache()) continue;
+    *(*snapshot.mutable_knobs()->mutable_nodes())[id].mutable_cache() =
+        knobs.cache();
+  }
+  if (reading.knobs.has_output_rows()) {
+    *snapshot.mutable_knobs()->mutable_output_rows() =
+        reading.knobs.output_rows();
+  }
+  return snapshot;
+}
+
+void Session::BeginTuning(const MakeIterator& call, Reading& reading) {
+  const engine::Pipeline& pipeline = *reading.sender->pipeline();
+  const plan::Options& options = pipeline.options();
+  const bool is_on = !options.has_autotune() || options.autotune();
+  const bool is_chosen =
+      !call.knobs().nodes().empty() || call.knobs().has_output_rows();
+  if (!is_on || is_chosen || std::getenv("PENSTOCK_NO_COUNTERS") != nullptr) {
+    return;
+  }
+  tuner::OnlineOptions online;
+  online.budget.memory_bytes = static_cast<double>(
+      options.has_memory_budget_bytes() ? options.memory_budget_bytes()
+                                        : memory_->limit());
+  online.window_seconds = kFirstMillis / 1e3 / 2;
+  // Memory that nobody has offered is not for rows that could be computed.
+  online.budget.may_cache = options.has_memory_budget_bytes();
+  if (const Tuning* found = tunings_.Find(pipeline.fingerprint())) {
+    if (ApplyKnobs(found->knobs, *reading.sender).ok()) {
+      reading.knobs = found->knobs;
+    }
+  }
+  reading.tuning = tunings_.Begin(pipeline.fingerprint(), online);
+  reading.tune_at_ns = reading.started_ns + kFirstMillis * kMillion;
+  const bool is_first = reading.tuning != nullptr &&
+                        reading.tuning->knobs.nodes().empty() &&
+                        reading.tuning->log.empty();
+  if (is_first && online.budget.may_cache) {
+    reading.kept_on_trial = LastKeepable(pipeline);
+    SetTrialCache(reading, static_cast<int64_t>(*online.budget.memory_bytes));
+  }
+}
+
+void Session::SetTrialCache(const Reading& reading, int64_t bytes) {
+  if (reading.kept_on_trial < 0) return;
+  reading.sender->mutable_run().knobs[reading.kept_on_trial].keep_bytes.store(
+      bytes, std::memory_order_relaxed);
+}
+
+void Session::Tune(uint64_t iterator, Reading& reading, int64_t now) {
+  const bool is_new =
+      now - reading.started_ns < kFirstSeconds * 1000 * kMillion;
+  reading.tune_at_ns = now + (is_new ? kFirstMillis : kTuneMillis) * kMillion;
+  Tuning& tuning = *reading.tuning;
+  if (!is_new && reading.kept_on_trial >= 0) {
+    SetTrialCache(reading, 0);
+    reading.kept_on_trial = -1;
+  }
+  const tuner::Online::Step step =
+      tuning.online.Advance(SnapshotOf(iterator, reading));
+  for (const tuner::Decision& decision : step.log) {
+    std::string line = tuner::ToString(decision);
+    service_.Log(20, absl::StrCat("autotune: ", line));
+    tuning.Note(std::move(line));
+  }
+  if (!step.knobs.has_value()) return;
+  const absl::Status status = ApplyKnobs(*step.knobs, *reading.sender);
+  if (!status.ok()) {
+    service_.Log(30, absl::StrCat("autotune: ", std::string(status.message())));
+    return;
+  }
+  reading.knobs = *step.knobs;
+  tuning.knobs = *step.knobs;
+  if (HasCache(*step.knobs)) {
+    reading.kept_on_trial = -1;  // decided
+  } else if (reading.kept_on_trial >= 0) {
+    SetTrialCache(reading, memory_->limit());
+  }
 }
 
 int Session::Tick() {
   const int64_t now = SteadyClock().NowNanos();
   int64_t next = -1;
+  const auto due_at = [&next](int64_t due) {
+    next = next < 0 ? due : std::min(next, due);
+  };
   for (auto& [id, reading] : iterators_) {
+    if (reading.tuning != nullptr) {
+      if (now >= reading.tune_at_ns) Tune(id, reading, now);
+      due_at(reading.tune_at_ns);
+    }
     if (reading.recording == nullptr) continue;
     if (now >= reading.recording->next_ns()) {
       const absl::Status status =
           reading.recording->Add(SnapshotOf(id, reading), now);
       if (!status.ok()) service_.Log(30, std::string(status.message()));
     }
-    const int64_t due = reading.recording->next_ns();
-    next = next < 0 ? due : std::min(next, due);
+    due_at(reading.recording->next_ns());
   }
   if (next < 0) return -1;
   return static_cast<int>(std::max<int64_t>(0, next - now + 999'999) /
@@ -132,8 +253,10 @@ absl::StatusOr<Response> Session::DoWhatIf(const WhatIf& call) {
 }
 
 absl::StatusOr<Response> Session::DoSetKnobs(const SetKnobs& call) {
-  PENSTOCK_ASSIGN_OR_RETURN(FrameSender * sender, FindSender(call.iterator()));
-  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(call.knobs(), *sender));
+  PENSTOCK_ASSIGN_OR_RETURN(Reading * reading, FindReading(call.iterator()));
+  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(call.knobs(), *reading->sender));
+  reading->knobs = call.knobs();
+  reading->tuning = nullptr;  // somebody else chooses now
   Response response;
   response.set_done(true);
   return response;
