@@ -88,6 +88,9 @@ class Options:
         max_element_bytes: The largest element; a larger one is an error.
         name: Shown in statistics and messages.
         python: How Python functions are run.
+        kept_directory: Where elements that are the same in every epoch may be
+            kept, if that makes it faster, so that the next run of the program
+            starts with them. It is made if need be, for this user alone.
     """
 
     deterministic: bool | None = None
@@ -97,6 +100,7 @@ class Options:
     name: str | None = None
     python: PythonOptions | None = None
     autotune: bool | None = None
+    kept_directory: str | None = None
 
     def merge(self, later: Options) -> Options:
         """These options with those of `later` that are set.

@@ -390,6 +390,8 @@ WRONG = {
             ("run_ahead", 0, -1, VALUE),
             ("run_ahead", 1, [1], TYPE),
             ("name", 0, 3, TYPE),
+            ("kept_directory", 0, 3, TYPE),
+            ("kept_directory", 1, "", VALUE),
             ("deterministic", 0, "yes", TYPE),
         ]
     },

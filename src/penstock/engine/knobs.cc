@@ -47,6 +47,7 @@ void SetKnobs(const plan::Knobs& knobs, Run& run) {
                           kRelaxed);
     to.read_depth.store(Chosen(from.has_read_depth(), from.read_depth()),
                         kRelaxed);
+    to.keeps_on_disk.store(from.cache().tier() == plan::DISK, kRelaxed);
     to.keep_bytes.store(KeepBytes(from), kRelaxed);
     if (run.options.is_row_exact) continue;
     to.buffer_rows.store(Chosen(from.has_buffer_rows(), from.buffer_rows()),
@@ -66,7 +67,8 @@ plan::Knobs KnobsInForce(const Run& run) {
     Report(from.read_depth, node, &plan::NodeKnobs::mutable_read_depth);
     if (const int64_t bytes = from.keep_bytes.load(kRelaxed); bytes > 0) {
       plan::CacheKnob* cache = node.mutable_cache();
-      cache->set_tier(plan::MEMORY);
+      cache->set_tier(from.keeps_on_disk.load(kRelaxed) ? plan::DISK
+                                                        : plan::MEMORY);
       cache->set_chosen_by(plan::TUNER);
       cache->set_max_bytes(bytes);
     }

@@ -123,6 +123,7 @@ class Builder final {
           absl::StrFormat("%s%016x", fingerprints_[i], keepable.functions);
       spec.keys = below.keys;
       spec.file_ops.assign(below.files.begin(), below.files.end());
+      spec.is_storable = !keepable.has_python;
       return MakeKeep(std::move(spec), std::move(op), info);
     }
 

@@ -37,6 +37,10 @@ TestEngine::TestEngine(const Settings& settings)
   environment_.min_shared_nanos = 2'000;  // though it is not worth it
   environment_.caches = &caches_;
   environment_.kept = kept_;
+  if (!settings.kept_directory.empty()) {
+    environment_.kept_disk = std::make_shared<engine::KeptDisk>(
+        settings.kept_directory, settings.max_kept_disk_bytes);
+  }
   environment_.sources = &sources_;
   environment_.functions = &functions_;
   environment_.warn = [this](std::string_view text) {
@@ -87,6 +91,7 @@ Reader::Reader(const TestEngine& engine,
     : bell_(std::make_shared<Bell>()), iterator_(std::move(iterator)) {
   for (engine::NodeKnobs& knobs : iterator_->run()->knobs) {
     knobs.keep_bytes = engine.keep_bytes();
+    knobs.keeps_on_disk = engine.environment().kept_disk != nullptr;
   }
 }
 

@@ -34,6 +34,9 @@ class TestEngine final {
     io::FileSystem* files = nullptr;  // null: those of this machine
     // Of every node of every reader: its knob, from the beginning.
     int64_t keep_bytes = 0;
+    // Set: these rows are kept there.
+    std::string kept_directory = {};
+    int64_t max_kept_disk_bytes = int64_t{1} << 30;
   };
 
   TestEngine() : TestEngine(Settings()) {}

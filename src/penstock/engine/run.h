@@ -17,6 +17,7 @@
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
 #include "penstock/engine/file_log.h"
+#include "penstock/engine/kept_disk.h"
 #include "penstock/engine/kept_rows.h"
 #include "penstock/engine/knobs.h"
 #include "penstock/engine/memory_budget.h"
@@ -42,6 +43,8 @@ struct Environment {
   CacheStore* caches = nullptr;
   // Rows that knobs have kept; null: none are.
   std::shared_ptr<KeptRows> kept;
+  // The same in a directory; null: there is none.
+  std::shared_ptr<KeptDisk> kept_disk;
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;
   // The user's Python functions; null where there are none.

@@ -135,6 +135,9 @@ std::string OptionsText(const Options& options) {
   if (options.has_autotune()) {
     words.Set("autotune", options.autotune() ? "True" : "False");
   }
+  if (options.has_kept_directory()) {
+    words.Set("kept_directory", Quoted(options.kept_directory()));
+  }
   return words.Join();
 }
 

@@ -69,17 +69,18 @@ std::string WhyDiffersIn(const Plan& plan, const std::string& prefix,
   return "";
 }
 
-uint64_t FunctionsWord(const Node& node, uint64_t word) {
+void AddFunctions(const Node& node, Keepable& keepable) {
   for (const Function* function : FunctionsOf(node)) {
     if (function->has_python()) {
-      word = HashBytes(function->python().capture(), word);
+      keepable.has_python = true;
+      keepable.functions =
+          HashBytes(function->python().capture(), keepable.functions);
     }
     if (!function->has_dataset()) continue;
     for (const Node& inside : function->dataset().nodes()) {
-      word = FunctionsWord(inside, word);
+      AddFunctions(inside, keepable);
     }
   }
-  return word;
 }
 
 bool IsWorthwhile(const Node& node, bool is_root) {
@@ -123,8 +124,9 @@ std::vector<Keepable> FindKeepable(const Plan& plan, bool is_ordered) {
       if (why.empty()) why = below[input];
       result[i].functions =
           Combine(result[i].functions, result[input].functions);
+      result[i].has_python |= result[input].has_python;
     }
-    result[i].functions = FunctionsWord(node, result[i].functions);
+    AddFunctions(node, result[i]);
     if (why.empty()) why = WhyDiffers(node, name, is_ordered);
     if (why.empty() && node.has_repeat()) {
       why = absl::StrCat("rows after ", name,

@@ -19,6 +19,8 @@ struct Keepable {
   // A word for what is below and its fingerprint leaves out: which Python
   // functions, by their contents.
   uint64_t functions = 0;
+  // Whether there are any: what they call may be another thing tomorrow.
+  bool has_python = false;
 
   bool is_candidate() const { return why_not.empty() && is_worthwhile; }
 };

@@ -140,6 +140,10 @@ absl::Status ValidateOptions(const Options& options) {
     PENSTOCK_RETURN_IF_ERROR(
         AtLeast("max_element_bytes", options.max_element_bytes(), 1));
   }
+  if (options.has_kept_directory() && options.kept_directory().empty()) {
+    return absl::InvalidArgumentError(
+        "kept_directory must name a directory; got an empty name");
+  }
   return absl::OkStatus();
 }
 

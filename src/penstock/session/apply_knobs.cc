@@ -9,7 +9,7 @@ namespace penstock::session {
 namespace {
 
 absl::Status Check(uint32_t id, const plan::NodeKnobs& knobs,
-                   const engine::Pipeline& pipeline) {
+                   const engine::Pipeline& pipeline, const engine::Run& run) {
   if (id >= pipeline.ops().size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("knobs must be of nodes below ", pipeline.ops().size(),
@@ -28,9 +28,11 @@ absl::Status Check(uint32_t id, const plan::NodeKnobs& knobs,
                                                    " must be at least 1; got ",
                                                    cache.max_bytes()));
   }
-  if (cache.tier() == plan::DISK) {
-    return absl::UnimplementedError(
-        absl::StrCat("rows are kept in memory; got the tier DISK for ", name));
+  if (cache.tier() == plan::DISK && run.environment.kept_disk == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("rows after ", name,
+                     " cannot be kept on disk: there is no directory for them"
+                     "\n  Give Options(kept_directory=...)."));
   }
   return absl::OkStatus();
 }
@@ -39,7 +41,8 @@ absl::Status Check(uint32_t id, const plan::NodeKnobs& knobs,
 
 absl::Status ApplyKnobs(const plan::Knobs& knobs, FrameSender& sender) {
   for (const auto& [id, node] : knobs.nodes()) {
-    PENSTOCK_RETURN_IF_ERROR(Check(id, node, *sender.pipeline()));
+    PENSTOCK_RETURN_IF_ERROR(
+        Check(id, node, *sender.pipeline(), sender.run()));
   }
   engine::SetKnobs(knobs, sender.mutable_run());
   const bool is_set =

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
@@ -395,6 +396,10 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   }
   environment.caches = &caches_;
   environment.kept = kept_;
+  if (pipeline->options().has_kept_directory()) {
+    environment.kept_disk =
+        DiskOf(pipeline->options().kept_directory(), call.working_directory());
+  }
   environment.sources = &service_;
   environment.functions = &python_;
   environment.warn = [this](std::string_view text) { service_.Log(30, text); };
@@ -473,6 +478,22 @@ io::FileSystem* Session::FilesFrom(const std::string& directory) {
     files = io::MakeRelativeFileSystem(io::LocalFileSystem(), directory);
   }
   return files.get();
+}
+
+std::shared_ptr<engine::KeptDisk> Session::DiskOf(
+    const std::string& name, const std::string& directory) {
+  namespace fs = std::filesystem;
+  // Another version may compute other rows. Of the space that is left, half.
+  const fs::path path = fs::path(directory) / name;
+  std::shared_ptr<engine::KeptDisk>& disk = disks_[path.string()];
+  if (disk != nullptr) return disk;
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  const fs::space_info space = fs::space(path.parent_path(), error);
+  const int64_t bytes = error ? 0 : static_cast<int64_t>(space.available / 2);
+  mkdir(path.c_str(), 0700);
+  disk = std::make_shared<engine::KeptDisk>((path / kVersion).string(), bytes);
+  return disk;
 }
 
 absl::StatusOr<Session::Reading*> Session::FindReading(uint64_t iterator) {

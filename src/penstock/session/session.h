@@ -12,6 +12,7 @@
 #include "penstock/data/buffer.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
+#include "penstock/engine/kept_disk.h"
 #include "penstock/engine/kept_rows.h"
 #include "penstock/engine/memory_budget.h"
 #include "penstock/engine/pipeline.h"
@@ -76,6 +77,9 @@ class Session final {
   absl::StatusOr<Response> DoSetKnobs(const SetKnobs& call);
   absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
   io::FileSystem* FilesFrom(const std::string& directory);
+  // Where rows are kept in `name`, which may start from `directory`.
+  std::shared_ptr<engine::KeptDisk> DiskOf(const std::string& name,
+                                           const std::string& directory);
 
   struct Reading {
     std::shared_ptr<FrameSender> sender;
@@ -110,6 +114,7 @@ class Session final {
   std::map<std::string, std::unique_ptr<io::FileSystem>> files_;
   io::IoPool io_pool_;
   const std::shared_ptr<engine::KeptRows> kept_;
+  std::map<std::string, std::shared_ptr<engine::KeptDisk>> disks_;
   const std::shared_ptr<engine::MemoryBudget> memory_;
   engine::CacheStore caches_;
   engine::Instances instances_;

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "gmock/gmock.h"
@@ -430,6 +431,48 @@ TEST_F(SessionTest, KnobsAreSetWhileItRuns) {
   EXPECT_EQ(found.rows(), 150);
 }
 
+TEST_F(SessionTest, ADirectoryOutlivesTheSession) {
+  const std::string directory = testing::TempDir() + "/session_kept";
+  std::filesystem::remove_all(directory);
+  plan::Options options;
+  options.set_kept_directory("session_kept");
+  const Plan plan = plan_testing::WithOptions(
+      plan_testing::Map(plan_testing::Range(50), plan_testing::AddConstant(1)),
+      options);
+  for (uint64_t computed : {50, 0}) {
+    auto [near, far] = SocketPair();
+    Session session({2, kGiB}, std::move(far));
+    MakeIterator call;
+    call.set_plan(plan.SerializeAsString());
+    call.set_working_directory(testing::TempDir());
+    Request request;
+    *request.mutable_make_iterator() = call;
+    auto [trainer, iterator] = SocketPair();
+    std::vector<Descriptor> fds;
+    fds.push_back(std::move(iterator));
+    const Answer made = session.Handle(request, std::move(fds));
+    const uint64_t id = made.response.make_iterator().iterator();
+    request.mutable_set_knobs()->set_iterator(id);
+    (*request.mutable_set_knobs()->mutable_knobs()->mutable_nodes())[1]
+        .mutable_cache()
+        ->set_tier(plan::DISK);
+    EXPECT_TRUE(session.Handle(request, {}).response.done());
+    char demand[16] = {1};
+    demand[8] = 1;
+    ASSERT_TRUE(SendAll(trainer.get(), {demand, sizeof(demand)}).ok());
+    session.OnReadable(session.IteratorSockets()[0]);
+    std::string event;
+    do {
+      event = ReadExactly(trainer.get(), 64);
+      ASSERT_EQ(event.size(), 64);
+    } while (event[0] == 1);
+    request.mutable_get_stats()->set_iterator(id);
+    EXPECT_EQ(session.Handle(request, {}).response.get_stats().nodes(1).rows(),
+              computed);
+  }
+  std::filesystem::remove_all(directory);
+}
+
 TEST_F(SessionTest, KnobsThatCannotBeAreRefused) {
   const Response made =
       Make(plan_testing::Map(plan_testing::Shuffle(plan_testing::Range(5), 2),
@@ -443,6 +486,13 @@ TEST_F(SessionTest, KnobsThatCannotBeAreRefused) {
   EXPECT_EQ(Refused(request).message(),
             "rows after map_2 cannot be kept: shuffle_1 gives other rows in "
             "every pass");
+  const Response plain = Make(
+      plan_testing::Map(plan_testing::Range(5), plan_testing::AddConstant(1)));
+  call.set_iterator(plain.make_iterator().iterator());
+  call.mutable_knobs()->clear_nodes();
+  (*call.mutable_knobs()->mutable_nodes())[1].mutable_cache()->set_tier(
+      plan::DISK);
+  EXPECT_THAT(Refused(request).message(), HasSubstr("kept_directory"));
   call.mutable_knobs()->clear_nodes();
   (*call.mutable_knobs()->mutable_nodes())[7].mutable_cache();
   EXPECT_EQ(Refused(request).code(), Code(absl::StatusCode::kInvalidArgument));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "penstock/data/builder.h"
 #include "penstock/data/encode.h"
 #include "penstock/engine/io_call.h"
+#include "penstock/engine/kept_disk.h"
 #include "penstock/engine/kept_rows.h"
 
 namespace penstock::engine {
@@ -51,11 +53,18 @@ std::string KeyOf(const KeepSpec& spec, const Run& run) {
   return absl::StrFormat("%s-%016x", spec.fingerprint, word);
 }
 
-// Gathers the rows of a pass and puts them into the store, chunk by chunk.
+// Gathers the rows of a pass and puts them where they are kept, chunk by chunk.
 class Keeper final {
  public:
-  Keeper(const Run& run, const KeepSpec& spec, KeptRows::Use& use)
-      : run_(run), spec_(spec), use_(use), losses_(use.losses()) {
+  // `disk`: instead of memory, unless it is null.
+  Keeper(const Run& run, const KeepSpec& spec, KeptRows::Use& use,
+         DiskPass* disk)
+      : run_(run),
+        spec_(spec),
+        use_(use),
+        disk_(disk),
+        losses_(use.losses()),
+        gathered_(run.environment.memory) {
     files_seen_.resize(spec.file_ops.size());
   }
 
@@ -81,6 +90,7 @@ class Keeper final {
     if (fresh_.rows() == 0) return;
     const Chunk chunk = fresh_.Build();
     if (is_full_) return;
+    if (disk_ != nullptr) return SettleForDisk(chunk);
     auto reservation = std::make_unique<Reservation>(run_.environment.memory);
     const int64_t bytes = CompactBytes(chunk);
     // What had to give way is not put back in this pass: it would go again.
@@ -92,7 +102,26 @@ class Keeper final {
     use_.Add(first_, *std::move(copy), std::move(reservation));
   }
 
+  // Whether the disk's rows are to be written before more are gathered.
+  bool has_gathered() const { return has_gathered_; }
+  void OnWritten() {
+    has_gathered_ = false;
+    gathered_.Resize(0).IgnoreError();  // less is never refused
+  }
+
  private:
+  void SettleForDisk(const Chunk& chunk) {
+    const int64_t bytes = CompactBytes(chunk);
+    is_full_ =
+        disk_->bytes() + bytes > max_bytes_ ||
+        disk_->bytes() + bytes > run_.environment.kept_disk->max_bytes() / 2 ||
+        !gathered_.TryGrow(gathered_.bytes() + bytes) || !AddFiles();
+    if (is_full_) return;
+    absl::StatusOr<Chunk> copy = Compact(chunk);
+    if (!copy.ok()) return;
+    has_gathered_ |= disk_->Add(first_, *std::move(copy), bytes);
+  }
+
   void Append(const Chunk& chunk, int64_t begin, int64_t end, int64_t first) {
     if (begin >= end) return;
     const bool follows =
@@ -109,7 +138,12 @@ class Keeper final {
     for (size_t i = 0; i < spec_.file_ops.size(); ++i) {
       const auto records =
           run_.file_logs.at(spec_.file_ops[i])->Since(files_seen_[i]);
-      if (!records.has_value() || !use_.AddFiles(*records)) return false;
+      if (!records.has_value()) return false;
+      if (disk_ != nullptr) {
+        disk_->AddFiles(*records);
+      } else if (!use_.AddFiles(*records)) {
+        return false;
+      }
       files_seen_[i] += records->size();
     }
     losses_ = use_.losses();  // those of files that changed are over
@@ -119,7 +153,10 @@ class Keeper final {
   const Run& run_;
   const KeepSpec& spec_;
   KeptRows::Use& use_;
+  DiskPass* const disk_;
   uint64_t losses_;
+  Reservation gathered_;  // of rows for the disk
+  bool has_gathered_ = false;
   std::vector<size_t> files_seen_;  // records of each log
   int64_t max_bytes_ = 0;
   bool is_full_ = false;  // nothing more in this pass
@@ -135,6 +172,7 @@ class KeepStream final : public Stream {
              std::unique_ptr<Stream> input)
       : Stream(StatsOf(scope, info), Counts::kTime),
         run_(scope.run),
+        info_(info),
         knobs_(run_->knobs[info.id]),
         counts_(run_->kept[info.id]),
         spec_(std::move(spec)),
@@ -170,6 +208,7 @@ class KeepStream final : public Stream {
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
+    if (call_ != nullptr && !Await(request)) return Pull::Blocked();
     const int64_t max_bytes = knobs_.keep_bytes.load(std::memory_order_relaxed);
     if (use_ == nullptr) {
       if (max_bytes == 0 || is_lost_ || run_->environment.kept == nullptr) {
@@ -177,16 +216,28 @@ class KeepStream final : public Stream {
       }
       if (!StartUsing(request)) return Pull::Blocked();
     }
+    if (has_ended_) return Pull::End();
     KeptRows::Found found = use_->Find(row_, request.max_rows);
+    if (disk_ != nullptr && found.kind == KeptRows::Found::Kind::kHole) {
+      DiskPass::Found on_disk = disk_->Find(row_, request.max_rows);
+      switch (on_disk.kind) {
+        case DiskPass::Found::Kind::kRows:
+          return Give(std::move(on_disk.chunk));
+        case DiskPass::Found::Kind::kUnread:
+          return Start(request,
+                       [disk = disk_, row = row_] { disk->Load(row); });
+        case DiskPass::Found::Kind::kEnd:
+          return End(request);
+        case DiskPass::Found::Kind::kHole:
+          found.hole_rows = std::min(found.hole_rows, on_disk.hole_rows);
+          break;
+      }
+    }
     switch (found.kind) {
       case KeptRows::Found::Kind::kRows:
-        row_ += found.chunk.rows;
-        behind_ += found.chunk.rows;
-        may_be_past_end_ = false;
-        counts_.hits.fetch_add(found.chunk.rows, std::memory_order_relaxed);
-        return Pull::Rows(std::move(found.chunk));
+        return Give(std::move(found.chunk));
       case KeptRows::Found::Kind::kEnd:
-        return Pull::End();
+        return End(request);
       case KeptRows::Found::Kind::kHole:
         break;
     }
@@ -203,6 +254,14 @@ class KeepStream final : public Stream {
   absl::Status DoRestore(WireReader&) override { return absl::OkStatus(); }
 
  private:
+  Pull Give(Chunk chunk) {
+    row_ += chunk.rows;
+    behind_ += chunk.rows;
+    may_be_past_end_ = false;
+    counts_.hits.fetch_add(chunk.rows, std::memory_order_relaxed);
+    return Pull::Rows(std::move(chunk));
+  }
+
   absl::StatusOr<Pull> Compute(const Request& request) {
     if (behind_ > 0) input_->SkipRows(std::exchange(behind_, 0));
     PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
@@ -220,6 +279,10 @@ class KeepStream final : public Stream {
 
   absl::StatusOr<Pull> ComputeAndKeep(const Request& request, int64_t hole_rows,
                                       int64_t max_bytes) {
+    if (keeper_->has_gathered()) {
+      keeper_->OnWritten();
+      return Start(request, [disk = disk_] { disk->Write(); });
+    }
     const int64_t first = row_;
     PENSTOCK_ASSIGN_OR_RETURN(Pull pull,
                               Compute({std::min(request.max_rows, hole_rows),
@@ -227,55 +290,114 @@ class KeepStream final : public Stream {
     if (pull.has_rows()) {
       counts_.misses.fetch_add(pull.chunk.rows, std::memory_order_relaxed);
       keeper_->Keep(pull.chunk, first, max_bytes);
+      Count();
     } else if (pull.is_end()) {
-      keeper_->Settle();
-      if (!may_be_past_end_) use_->SetEnd(row_);
+      if (!may_be_past_end_) SetEnd();
+      return End(request);
     }
-    if (!pull.is_blocked()) Count();
     return pull;
   }
 
+  Pull End(const Request& request) {
+    keeper_->Settle();
+    Count();
+    if (disk_ == nullptr) return Pull::End();
+    // The next pass may begin at once, and wants to find it.
+    has_ended_ = true;
+    return Start(request, [disk = disk_] { disk->Finish(); });
+  }
+
+  void SetEnd() {
+    if (disk_ != nullptr) {
+      disk_->SetEnd(row_);
+    } else {
+      use_->SetEnd(row_);
+    }
+  }
+
+  // Has an I/O thread make `call`. Until it is done, nothing else is asked.
+  Pull Start(const Request& request, std::function<void()> call) {
+    call_ = std::move(call);
+    Await(request);
+    return Pull::Blocked();
+  }
+  bool Await(const Request& request) {
+    const std::optional<bool> done = calling_.Poll(
+        *run_->environment.io_pool, request.waker, [call = call_] {
+          call();
+          return true;
+        });
+    if (done.has_value()) call_ = nullptr;
+    return done.has_value();
+  }
+
+  // What an I/O thread finds out before a pass gives anything.
+  struct Opening {
+    std::unique_ptr<KeptRows::Use> use;
+    FileManifest manifest;
+    std::shared_ptr<DiskPass> disk;
+    bool is_changed = false;
+  };
+
   // False: not now, since the files that rows came from are being looked at.
   bool StartUsing(const Request& request) {
+    const Environment& environment = run_->environment;
     if (opening_ == nullptr) {
       key_ = KeyOf(*spec_, *run_);
-      opening_ = run_->environment.kept->Open(key_, run_->instances);
-      manifest_ = opening_->manifest();
-    }
-    if (!manifest_.empty()) {
-      const std::optional<bool> is_unchanged = checking_.Poll(
-          *run_->environment.io_pool, request.waker,
-          [files = run_->environment.files, manifest = manifest_] {
-            return IsUnchanged(*files, manifest);
-          });
-      if (!is_unchanged.has_value()) return false;
-      manifest_.clear();
-      if (!*is_unchanged) {
-        opening_->Drop();
-        opening_ = run_->environment.kept->Open(key_, run_->instances);
+      opening_ = std::make_shared<Opening>();
+      opening_->use = environment.kept->Open(key_, run_->instances);
+      opening_->manifest = opening_->use->manifest();
+      if (knobs_.keeps_on_disk.load(std::memory_order_relaxed) &&
+          environment.kept_disk != nullptr && spec_->is_storable) {
+        opening_->disk = std::make_shared<DiskPass>(
+            environment.kept_disk, key_, info_.leaves, environment.memory);
+      }
+      if (!opening_->manifest.empty() || opening_->disk != nullptr) {
+        Start(request, [files = environment.files, opening = opening_] {
+          opening->is_changed = !IsUnchanged(*files, opening->manifest);
+          if (opening->disk != nullptr) opening->disk->Open(*files);
+        });
+        return false;
       }
     }
-    use_ = std::move(opening_);
-    keeper_.emplace(*run_, *spec_, *use_);
+    use_ = std::move(opening_->use);
+    disk_ = std::move(opening_->disk);
+    if (opening_->is_changed) {
+      use_->Drop();
+      use_ = environment.kept->Open(key_, run_->instances);
+    }
+    opening_.reset();
+    keeper_.emplace(*run_, *spec_, *use_, disk_.get());
     Count();
     return true;
   }
 
   void StopUsing() {
     if (use_ == nullptr) return;
-    keeper_->Settle();
-    Count();
+    // While a call is under way, what it works on is left alone.
+    if (call_ == nullptr) {
+      keeper_->Settle();
+      Count();
+    }
     keeper_.reset();
     use_.reset();
+    if (disk_ == nullptr) return;
+    run_->environment.io_pool->Submit(
+        [disk = std::exchange(disk_, nullptr)] { disk->Finish(); });
   }
 
   void Count() {
-    counts_.held_bytes.store(use_->bytes(), std::memory_order_relaxed);
-    counts_.is_complete.store(use_->is_complete(), std::memory_order_relaxed);
+    const int64_t on_disk = disk_ != nullptr ? disk_->bytes() : 0;
+    const bool is_complete =
+        disk_ != nullptr ? disk_->is_complete() : use_->is_complete();
+    counts_.held_bytes.store(use_->bytes() + on_disk,
+                             std::memory_order_relaxed);
+    counts_.is_complete.store(is_complete, std::memory_order_relaxed);
   }
 
   // First, so that it goes last: streams count into it when they end.
   const std::shared_ptr<Run> run_;
+  const OpInfo& info_;
   NodeKnobs& knobs_;
   KeptCounts& counts_;
   const std::shared_ptr<const KeepSpec> spec_;
@@ -285,14 +407,16 @@ class KeepStream final : public Stream {
   int64_t behind_ = 0;  // rows given since input_ was last asked
   // Rows were left out since one was last seen, perhaps more than there are.
   bool may_be_past_end_ = false;
-  bool is_lost_ = false;  // row_ is not known
+  bool is_lost_ = false;    // row_ is not known
+  bool has_ended_ = false;  // the input has, and what was kept is written
 
   std::string key_;
-  std::unique_ptr<KeptRows::Use> opening_;  // to be checked
-  FileManifest manifest_;
-  IoCall<bool> checking_;
+  std::shared_ptr<Opening> opening_;
+  std::function<void()> call_;  // under way
+  IoCall<bool> calling_;
   std::unique_ptr<KeptRows::Use> use_;
-  std::optional<Keeper> keeper_;  // of use_
+  std::shared_ptr<DiskPass> disk_;  // null: rows are kept in memory
+  std::optional<Keeper> keeper_;    // of use_
 };
 
 }  // namespace

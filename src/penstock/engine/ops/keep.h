@@ -4,7 +4,9 @@
 //   Order        that of the input
 //   Cardinality  that of the input
 //   Memory       up to keep_bytes, charged to the memory budget; what does not
-//                fit is not kept, and what is kept gives way (kept_rows.h)
+//                fit is not kept, and what is kept gives way (kept_rows.h).
+//                In a directory: one segment that is read or written
+//                (kept_disk.h)
 //   Threads      one caller at a time; passes of all iterators share the rows
 //   Checkpoint   the input's, and nothing of its own: states fit with and
 //                without it. The input of a pass that gives kept rows stays
@@ -13,7 +15,8 @@
 //                is, and only passes rows on to its end
 //   Errors       the input's: error rows are not kept but computed again, and
 //                the rows around them are kept
-//   Knobs        keep_bytes. Set in the middle of a pass, rows are kept from
+//   Knobs        keep_bytes, keeps_on_disk. Set in the middle of a pass, rows
+//   are kept from
 //                there on, and the next pass keeps the others. Unset, a pass
 //                that is giving kept rows goes on until it comes to one that is
 //                not; nothing more is kept
@@ -35,6 +38,8 @@ struct KeepSpec {
   uint64_t keys = 0;
   // Of the nodes below, those that read files: ids.
   std::vector<int> file_ops;
+  // Whether another process would compute the same rows for sure.
+  bool is_storable = true;
 };
 
 // `info`: of the node that `input` is.

@@ -107,9 +107,7 @@ TEST_F(KeepTest, KeepsNoMoreThanTheKnobSays) {
   EXPECT_EQ(reader.Drain(), Times(Numbers(1, 9001), 3));
   EXPECT_GT(engine_.kept().bytes(), 10'000);
   EXPECT_LE(engine_.kept().bytes(), 40'000);
-  const uint64_t hits = Hits(reader, "map_1");
-  EXPECT_GT(hits, 2'000);
-  EXPECT_EQ(hits % 2, 0) << "each pass has the same";
+  EXPECT_GT(Hits(reader, "map_1"), 2'000);
 }
 
 // Memory that was refused is no error, and what a cache needs comes first.
