@@ -24,6 +24,9 @@ absl::Status ValidateSnapshot(const Snapshot& snapshot);
 absl::StatusOr<Snapshot> WindowBetween(const Snapshot& before,
                                        const Snapshot& after);
 
+// Whether the two would be the same in force, choosers included.
+bool SameKnobs(const Knobs& a, const Knobs& b);
+
 // Fills in what the plan says of a node: operator, name, source line,
 // cardinality, and the facts about randomness, Python and order. Numbers of
 // nodes are the caller's.

@@ -173,5 +173,49 @@ TEST(Describe, SaysWhatThePlanKnows) {
   EXPECT_FALSE(same_order.is_random());
 }
 
+// Every field of knobs counts: a new one must not be forgotten.
+TEST(SameKnobs, LooksAtEveryField) {
+  const auto change = [](google::protobuf::Message& message,
+                         const google::protobuf::FieldDescriptor* field) {
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    switch (field->cpp_type()) {
+      case google::protobuf::FieldDescriptor::CPPTYPE_INT64:
+        return reflection.SetInt64(&message, field, 7);
+      case google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE:
+        return reflection.SetDouble(&message, field, 0.5);
+      case google::protobuf::FieldDescriptor::CPPTYPE_ENUM:
+        return reflection.SetEnumValue(&message, field, 1);
+      default:
+        FAIL() << field->full_name() << " is of a kind that is not tested";
+    }
+  };
+  const plan::Knobs none = [] {
+    plan::Knobs knobs;
+    (*knobs.mutable_nodes())[3];
+    return knobs;
+  }();
+  const auto* node = plan::NodeKnobs::descriptor();
+  for (int i = 0; i < node->field_count(); ++i) {
+    const auto* inner = node->field(i)->message_type();
+    plan::Knobs set = none;
+    plan::NodeKnobs& own = (*set.mutable_nodes())[3];
+    auto* message = own.GetReflection()->MutableMessage(&own, node->field(i));
+    EXPECT_FALSE(plan::SameKnobs(none, set)) << node->field(i)->name();
+    for (int k = 0; k < inner->field_count(); ++k) {
+      plan::Knobs other = set;
+      plan::NodeKnobs& theirs = (*other.mutable_nodes())[3];
+      change(*theirs.GetReflection()->MutableMessage(&theirs, node->field(i)),
+             inner->field(k));
+      EXPECT_FALSE(plan::SameKnobs(set, other)) << inner->field(k)->full_name();
+      EXPECT_TRUE(plan::SameKnobs(other, plan::Knobs(other)));
+    }
+    EXPECT_NE(message, nullptr);
+  }
+  plan::Knobs output = none;
+  output.mutable_output_rows();
+  EXPECT_FALSE(plan::SameKnobs(none, output));
+  EXPECT_FALSE(plan::SameKnobs(none, plan::Knobs()));
+}
+
 }  // namespace
 }  // namespace penstock::plan

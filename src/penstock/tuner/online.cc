@@ -5,14 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "penstock/plan/snapshot.h"
 #include "penstock/tuner/demand.h"
 
 namespace penstock::tuner {
 namespace {
 
-using google::protobuf::util::MessageDifferencer;
 using plan::Snapshot;
 
 constexpr size_t kMaxSnapshots = 9;
@@ -219,7 +217,7 @@ Online::Step Online::Advance(const Snapshot& snapshot) {
     BeginWindows(snapshot);
     return step;
   }
-  if (!MessageDifferencer::Equals(snapshot.knobs(), last_->knobs()) ||
+  if (!plan::SameKnobs(snapshot.knobs(), last_->knobs()) ||
       !HasSameCaches(snapshot, *last_)) {
     // A trial is judged by what came before it: if that has changed, it cannot
     // be.
@@ -250,7 +248,7 @@ void Online::GoOnWith(const Snapshot& snapshot, Step& step) {
   plan::Knobs knobs = trial_.has_value() ? trial_->before : last_->knobs();
   KeepUsers(snapshot.knobs(), knobs);
   if (snapshot.nodes_size() != last_->nodes_size() ||
-      MessageDifferencer::Equals(knobs, snapshot.knobs())) {
+      plan::SameKnobs(knobs, snapshot.knobs())) {
     return;
   }
   step.knobs = std::move(knobs);
@@ -360,7 +358,7 @@ void Online::RollBack(const Trial& trial, Step& step) {
 }
 
 void Online::Judge(Step& step) {
-  if (MessageDifferencer::Equals(last_->knobs(), trial_->before)) {
+  if (plan::SameKnobs(last_->knobs(), trial_->before)) {
     const double patience =
         options_.settle_seconds + kWindowsToObey * options_.window_seconds;
     if (now_ - trial_->began < patience) return;

@@ -29,7 +29,6 @@ constexpr int kMaxRewrittenNodes = 2000;
 
 constexpr std::array<Pass, 7> kPasses = {{
     {"drop_no_ops", "Nodes that change nothing are left out.", false},
-    {"fuse_maps", "Maps, and filters, one after the other become one.", false},
     {"push_filter", "Filters go before maps whose results they do not need.",
      false},
     {"project_early",
@@ -40,11 +39,13 @@ constexpr std::array<Pass, 7> kPasses = {{
      false},
     {"growers_last", "Casts to larger items wait until after a shuffle.",
      false},
+    // Last: nothing can go between two maps that are one.
+    {"fuse_maps", "Maps, and filters, one after the other become one.", false},
 }};
 
 constexpr std::array<TryAt, kPasses.size()> kActions = {
-    DropNoOps,           FuseMaps,       PushFilter, ProjectEarly,
-    ShuffleBeforeDecode, VectorizePairs, GrowersLast};
+    DropNoOps,      PushFilter,  ProjectEarly, ShuffleBeforeDecode,
+    VectorizePairs, GrowersLast, FuseMaps};
 
 absl::Status CheckNames(const std::vector<std::string>& names) {
   for (const std::string& name : names) {

@@ -324,6 +324,25 @@ TEST(ShuffleBeforeDecode, NeedsSizes) {
   EXPECT_THAT(known.applied[0].why, "it holds elements of 50 bytes, not 5000");
 }
 
+// A filter on what the first map makes goes between the two, and so they stay
+// two.
+TEST(Rewrite, MovesBeforeItFuses) {
+  const Plan plan =
+      Filter(Map(Map(Range(9), Pair()), DoubleSecond()), FirstIsEven());
+  plan::RewriteOptions options;
+  options.without = {"push_filter"};
+  EXPECT_EQ(Chain(RewriteOrDie(plan, options).plan), "range_0 map_2 filter_3");
+  // x -> (x, x) hands x on as it is.
+  EXPECT_EQ(Chain(RewriteOrDie(plan).plan), "range_0 filter_3 map_2");
+  FunctionBuilder f("parse");
+  const auto x = f.Arg(0);
+  const Function parse = f.ReturnTuple({f.Call("multiply", {x, f.Int(3)}), x});
+  EXPECT_EQ(Chain(RewriteOrDie(Filter(Map(Map(Range(9), parse), DoubleSecond()),
+                                      FirstIsEven()))
+                      .plan),
+            "range_0 map_1 filter_3 map_2");
+}
+
 TEST(Rewrite, PassesCanBeSwitchedOff) {
   const Plan plan = Skip(Map(Map(Range(9), AddConstant(1)), MultiplyBy(2)), 0);
   plan::RewriteOptions options;
@@ -335,7 +354,7 @@ TEST(Rewrite, PassesCanBeSwitchedOff) {
   EXPECT_TRUE(MessageDifferencer::Equals(nothing.plan, plan));
   options.without = {"fuse_map"};
   EXPECT_THAT(plan::Rewrite(plan, options).status().message(),
-              HasSubstr("a pass must be one of drop_no_ops, fuse_maps, "));
+              HasSubstr("a pass must be one of drop_no_ops, push_filter, "));
 }
 
 TEST(Rewrite, SaysWhatItDid) {
