@@ -41,8 +41,7 @@ absl::Status Check(uint32_t id, const plan::NodeKnobs& knobs,
 
 absl::Status ApplyKnobs(const plan::Knobs& knobs, FrameSender& sender) {
   for (const auto& [id, node] : knobs.nodes()) {
-    PENSTOCK_RETURN_IF_ERROR(
-        Check(id, node, *sender.pipeline(), sender.run()));
+    PENSTOCK_RETURN_IF_ERROR(Check(id, node, *sender.pipeline(), sender.run()));
   }
   engine::SetKnobs(knobs, sender.mutable_run());
   const bool is_set =

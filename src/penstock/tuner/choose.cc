@@ -209,8 +209,7 @@ class Chooser final {
             ? 1
             : node.cores_per_task;
     const int64_t most = std::clamp<int64_t>(
-        static_cast<int64_t>(cores / of_task + 1e-6), 1,
-        node.max_parallelism);
+        static_cast<int64_t>(cores / of_task + 1e-6), 1, node.max_parallelism);
     const double work = rate * busy;
     const double tasks = TasksFor(node.scaling, work);
     const double chunk_time = node.chunks > 0 ? busy / node.chunks : busy;
