@@ -402,7 +402,7 @@ TEST_F(SessionTest, StatisticsEndWithTheRoot) {
   EXPECT_EQ(found.nodes(2).name(), "flat_map_1");
 }
 
-TEST_F(SessionTest, KnobsAreSetWhileItRuns) {
+TEST_F(SessionTest, RowsAreKeptWhileItRuns) {
   const Response made = Make(plan_testing::Repeat(
       plan_testing::Map(plan_testing::Range(50), plan_testing::AddConstant(1)),
       3));

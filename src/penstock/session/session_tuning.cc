@@ -107,9 +107,11 @@ void Session::BeginTuning(const MakeIterator& call, Reading& reading) {
   // Memory that nobody has offered is not for rows that could be computed.
   online.budget.may_cache = options.has_memory_budget_bytes();
   if (const Tuning* found = tunings_.Find(pipeline.fingerprint())) {
-    if (ApplyKnobs(found->knobs, *reading.sender).ok()) {
-      reading.knobs = found->knobs;
+    plan::Knobs knobs = found->knobs;
+    if (!online.budget.may_cache) {
+      for (auto& [id, node] : *knobs.mutable_nodes()) node.clear_cache();
     }
+    if (ApplyKnobs(knobs, *reading.sender).ok()) reading.knobs = knobs;
   }
   reading.tuning = tunings_.Begin(pipeline.fingerprint(), online);
   reading.tune_at_ns = reading.started_ns + kFirstMillis * kMillion;
