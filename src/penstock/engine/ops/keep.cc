@@ -23,6 +23,9 @@ namespace {
 constexpr int64_t kSettledRows = 1024;
 constexpr int64_t kSettledBytes = 1 << 16;
 
+// No pass has as many rows: what says so counts wrongly.
+constexpr int64_t kMaxRow = int64_t{1} << 62;
+
 // What a chunk costs besides its rows.
 constexpr int64_t kPartBytes = 512;
 
@@ -196,6 +199,9 @@ class KeepStream final : public Stream {
     WireReader later(reader.rest());
     PENSTOCK_RETURN_IF_ERROR(beginning.Varint().status());
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, later.Varint());
+    if (rows > static_cast<uint64_t>(kMaxRow)) {
+      return absl::DataLossError("damaged state: it leaves out too many rows");
+    }
     if (later.rest().substr(0, beginning.rest().size()) == beginning.rest()) {
       row_ = behind_ = static_cast<int64_t>(rows);
       may_be_past_end_ = rows > 0;
@@ -245,6 +251,7 @@ class KeepStream final : public Stream {
                          : StopAndCompute(request);
   }
   int64_t DoSkip(int64_t rows) override {
+    if (rows > kMaxRow - row_) return 0;
     row_ += rows;
     behind_ += rows;
     may_be_past_end_ = true;

@@ -318,7 +318,7 @@ class KeepFilesTest : public testing::Test {
   Rows Read() {
     Reader reader(engine_, Map(Lines(), Identity()));
     reader.Keep("map_2", kAll);
-    const Rows rows = reader.Drain();
+    Rows rows = reader.Drain();
     last_hits_ = Hits(reader, "map_2");
     return rows;
   }
