@@ -151,14 +151,82 @@ uint64_t KeptRows::Use::losses() const {
 }
 
 std::unique_ptr<KeptRows::Use> KeptRows::Open(
-    const std::string& key, const std::vector<uint64_t>& instances) {
-  MutexLock lock(&mutex_);
-  std::shared_ptr<Entry>& entry = entries_[key];
-  if (entry == nullptr) entry = std::make_shared<Entry>();
-  entry->pipelines.insert(instances);
-  entry->last_used = ++time_;
-  ++entry->users;
-  return std::unique_ptr<Use>(new Use(shared_from_this(), key, entry));
+    const std::string& key, const std::vector<uint64_t>& instances,
+    const std::shared_ptr<MemoryBudget>& budget) {
+  std::vector<std::shared_ptr<Entry>> gone;  // go after the lock
+  std::shared_ptr<Entry> entry;
+  {
+    MutexLock lock(&mutex_);
+    std::shared_ptr<Entry>& found = entries_[key];
+    if (found == nullptr) found = std::make_shared<Entry>();
+    entry = found;
+    entry->pipelines.insert(instances);
+    entry->last_used = ++time_;
+    ++entry->users;
+    gone = TakeOutForgotten(*budget);
+  }
+  ChargeTo(budget, *entry);
+  return std::unique_ptr<Use>(
+      new Use(shared_from_this(), key, std::move(entry)));
+}
+
+void KeptRows::ChargeTo(const std::shared_ptr<MemoryBudget>& budget,
+                        Entry& entry) {
+  std::vector<std::pair<int64_t, int64_t>> others;  // first row, bytes
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [first, part] : entry.parts) {
+      if (&part.reservation->budget() == budget.get()) continue;
+      others.emplace_back(first, part.reservation->bytes());
+    }
+  }
+  // Without the lock: what is asked for may ask others to give way.
+  bool has_room = true;
+  for (const auto& [first, bytes] : others) {
+    auto reservation = std::make_unique<Reservation>(budget);
+    has_room = has_room && reservation->TryGrow(bytes);
+    Part gone;  // goes after the lock
+    MutexLock lock(&mutex_);
+    const auto part = entry.parts.find(first);
+    if (part == entry.parts.end() ||
+        part->second.reservation->bytes() != bytes) {
+      continue;
+    }
+    if (has_room) {
+      part->second.reservation.swap(reservation);
+      gone.reservation = std::move(reservation);
+    } else if (entry.users == 1) {
+      gone = entry.Remove(part);
+    }
+  }
+}
+
+std::vector<std::shared_ptr<KeptRows::Entry>> KeptRows::TakeOutForgotten(
+    const MemoryBudget& budget) {
+  using Iterator = decltype(entries_)::iterator;
+  std::vector<Iterator> idle;
+  int64_t bytes = 0;
+  for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+    const Entry& entry = *at->second;
+    // All parts of an entry were charged to one budget when it was last opened.
+    if (entry.users > 0 || entry.parts.empty() ||
+        &entry.parts.begin()->second.reservation->budget() == &budget) {
+      continue;
+    }
+    bytes += entry.bytes;
+    idle.push_back(at);
+  }
+  std::sort(idle.begin(), idle.end(), [](const Iterator& a, const Iterator& b) {
+    return a->second->last_used < b->second->last_used;
+  });
+  std::vector<std::shared_ptr<Entry>> gone;
+  for (const Iterator& at : idle) {
+    if (bytes <= budget.limit()) break;
+    bytes -= at->second->bytes;
+    gone.push_back(at->second);
+    entries_.erase(at);
+  }
+  return gone;
 }
 
 void KeptRows::DropInstance(uint64_t instance) {

@@ -5,9 +5,11 @@
 // of it, each a chunk that holds on to nothing but itself, with the ordinal of
 // its first row. Whoever keeps or reads an entry has a Use of it.
 //
-// Memory is charged to the budget of the run that keeps. What nobody uses gives
-// way to other rows that want to be kept, the longest unused first; what is in
-// use gives way to shuffles and caches, the last rows first.
+// Memory is charged to the budget of the run that keeps, and then to that of
+// the one that last began to use them: a budget may be one iterator's alone,
+// and rows outlive iterators. What nobody uses gives way to other rows that
+// want to be kept, the longest unused first; what is in use gives way to
+// shuffles and caches, the last rows first.
 #pragma once
 
 #include <cstdint>
@@ -89,9 +91,12 @@ class KeptRows final : public std::enable_shared_from_this<KeptRows> {
 
   // The entry of `key`, which names what is computed and from what; made if
   // there is none. `instances`: those of the user's pipeline. An entry goes
-  // with the last pipeline that had it, as far as instances tell.
+  // with the last pipeline that had it, as far as instances tell. Its rows are
+  // charged to `budget` from now on; those that it has no room for go, unless
+  // somebody else uses them.
   std::unique_ptr<Use> Open(const std::string& key,
-                            const std::vector<uint64_t>& instances)
+                            const std::vector<uint64_t>& instances,
+                            const std::shared_ptr<MemoryBudget>& budget)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void DropInstance(uint64_t instance) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -111,6 +116,13 @@ class KeptRows final : public std::enable_shared_from_this<KeptRows> {
     std::unique_ptr<Reservation> reservation;
   };
   using Parts = std::map<int64_t, Part>;  // by first row
+
+  void ChargeTo(const std::shared_ptr<MemoryBudget>& budget, Entry& entry)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Idle entries that are charged to others have no more than `budget` allows:
+  // nobody else may ask them to give way again.
+  std::vector<std::shared_ptr<Entry>> TakeOutForgotten(
+      const MemoryBudget& budget) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // What entries hold is guarded, too.
   mutable Mutex mutex_;

@@ -34,7 +34,7 @@ class KeptRowsTest : public testing::Test {
   }
   std::unique_ptr<KeptRows::Use> Open(const std::string& key,
                                       std::vector<uint64_t> instances = {}) {
-    return store_->Open(key, instances);
+    return store_->Open(key, instances, budget_);
   }
 
   const std::shared_ptr<KeptRows> store_ = std::make_shared<KeptRows>();
@@ -149,12 +149,61 @@ TEST_F(KeptRowsTest, AFileThatChangedDropsTheRows) {
   EXPECT_EQ(use->manifest().at(file).size, 2);
 }
 
+// An iterator may have a budget of its own, and rows outlive iterators.
+TEST_F(KeptRowsTest, AreChargedToWhoUsesThem) {
+  auto use = Open("a");
+  for (int64_t i = 0; i < 5; ++i) Add(*use, i, 1);
+  EXPECT_EQ(budget_->used(), 500);
+  const auto large =
+      std::make_shared<MemoryBudget>(1000, KeptRows::ReclaimFrom(store_));
+  auto other = store_->Open("a", {}, large);
+  EXPECT_EQ(budget_->used(), 0);
+  EXPECT_EQ(large->used(), 500);
+  const auto small =
+      std::make_shared<MemoryBudget>(350, KeptRows::ReclaimFrom(store_));
+  const auto third = store_->Open("a", {}, small);
+  EXPECT_EQ(small->used(), 300);
+  EXPECT_EQ(third->bytes(), 500) << "others use the rest";
+  other.reset();
+  use.reset();
+  const auto tiny =
+      std::make_shared<MemoryBudget>(250, KeptRows::ReclaimFrom(store_));
+  EXPECT_EQ(store_->Open("a", {}, tiny)->bytes(), 500);
+  EXPECT_EQ(tiny->used(), 200);
+}
+
+TEST_F(KeptRowsTest, WhatDoesNotFitGoes) {
+  {
+    auto use = Open("a");
+    for (int64_t i = 0; i < 5; ++i) Add(*use, i, 1);
+  }
+  const auto small =
+      std::make_shared<MemoryBudget>(350, KeptRows::ReclaimFrom(store_));
+  const auto use = store_->Open("a", {}, small);
+  EXPECT_EQ(use->bytes(), 300);
+  EXPECT_EQ(small->used(), 300);
+  EXPECT_EQ(budget_->used(), 0);
+}
+
+TEST_F(KeptRowsTest, IdleRowsOfOtherBudgetsAreBounded) {
+  for (const std::string key : {"a", "b", "c"}) {
+    const auto own = std::make_shared<MemoryBudget>(200);
+    auto reservation = std::make_unique<Reservation>(own);
+    ASSERT_TRUE(reservation->TryGrow(200));
+    store_->Open(key, {}, own)->Add(0, RowsFrom(0, 3), std::move(reservation));
+    EXPECT_LE(store_->bytes(), 400);
+  }
+  EXPECT_EQ(store_->bytes(), 400);
+  EXPECT_EQ(Open("a")->bytes(), 0) << "the longest unused";
+}
+
 TEST_F(KeptRowsTest, MemoryIsGivenBackAtTheEnd) {
   {
     const auto store = std::make_shared<KeptRows>();
     auto reservation = std::make_unique<Reservation>(budget_);
     reservation->TryGrow(100);
-    store->Open("a", {})->Add(0, RowsFrom(0, 3), std::move(reservation));
+    store->Open("a", {}, budget_)
+        ->Add(0, RowsFrom(0, 3), std::move(reservation));
     EXPECT_EQ(budget_->used(), 100);
   }
   EXPECT_EQ(budget_->used(), 0);

@@ -352,7 +352,8 @@ class KeepStream final : public Stream {
     if (opening_ == nullptr) {
       key_ = KeyOf(*spec_, *run_);
       opening_ = std::make_shared<Opening>();
-      opening_->use = environment.kept->Open(key_, run_->instances);
+      opening_->use =
+          environment.kept->Open(key_, run_->instances, environment.memory);
       opening_->manifest = opening_->use->manifest();
       if (knobs_.keeps_on_disk.load(std::memory_order_relaxed) &&
           environment.kept_disk != nullptr && spec_->is_storable) {
@@ -371,7 +372,7 @@ class KeepStream final : public Stream {
     disk_ = std::move(opening_->disk);
     if (opening_->is_changed) {
       use_->Drop();
-      use_ = environment.kept->Open(key_, run_->instances);
+      use_ = environment.kept->Open(key_, run_->instances, environment.memory);
     }
     opening_.reset();
     keeper_.emplace(*run_, *spec_, *use_, disk_.get());
