@@ -36,6 +36,7 @@ _LEAST_WIDTH = 40
 _BAR = 8
 _GAP = "  "
 _MAX_CACHES = 4
+_MAX_NODES = 24
 _BOLD, _DIM, _RED, _GREEN, _OFF = (
     f"\x1b[{code}m" for code in ("1", "2", "31", "32", "0")
 )
@@ -230,9 +231,10 @@ def _consumer(e: Explanation) -> str:
 
 def _nodes(e: Explanation, pen: _Pen) -> list[str]:
     columns = list(COLUMNS)
+    nodes, others = e.nodes[:_MAX_NODES], e.nodes[_MAX_NODES:]
     while True:
         table = [[column.title for column in columns]]
-        table += [[column.cell(node) for column in columns] for node in e.nodes]
+        table += [[column.cell(node) for column in columns] for node in nodes]
         widths = [
             max(len(row[i]) for row in table) for i in range(len(columns))
         ]
@@ -246,6 +248,9 @@ def _nodes(e: Explanation, pen: _Pen) -> list[str]:
         for row in table
     ]
     lines[0] = pen.paint(lines[0], _BOLD)
+    if others:
+        share = percent(sum(node.cpu_share for node in others))
+        lines.append(f"and {len(others)} more, with {share} of the CPU")
     words = [pen.paint(line, _DIM) for line in pen.wrap(legend(columns))]
     return lines + words
 

@@ -4,12 +4,10 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import xml.etree.ElementTree
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,7 +82,7 @@ def test_a_sequential_scan():
 
 def test_a_python_function_that_sleeps():
     function = ps.python_function(sleeps, output_signature=SPEC)
-    e = ps.Dataset.range(10**6).map(function).batch(4).explain(seconds=2)
+    e = ps.Dataset.range(800).map(function).batch(4).explain(seconds=30)
     assert e.is_input_bound
     assert e.wall.node == "map_1"
     assert e.nodes[0].is_python or any(n.is_python for n in e.nodes)
@@ -463,7 +461,7 @@ def test_a_function_with_state():
         return x + count[0]
 
     function = ps.python_function(counts, output_signature=SPEC)
-    e = ps.Dataset.range(10**6).map(function).batch(10).explain(seconds=0.5)
+    e = ps.Dataset.range(5000).map(function).batch(10).explain(seconds=30)
     node = next(n for n in e.nodes if n.name == "map_1")
     assert not node.may_be_cached
     assert "Python" in node.why_not
@@ -472,7 +470,7 @@ def test_a_function_with_state():
 def test_no_epoch_is_used_up():
     ds = ps.Dataset.range(20).shuffle(20, seed=5)
     same = ps.Dataset.range(20).shuffle(20, seed=5)
-    ds.explain(seconds=0.2)
+    ds.explain()
     assert list(ds) == list(same)
     assert list(ds) == list(same)
 
@@ -488,7 +486,7 @@ def test_an_engine_that_dies():
 
     with pytest.raises(ps.EngineDiedError):
         _explain.of_dataset(ds, 5.0, progress=kill)
-    assert ds.explain(seconds=0.2).rate > 0
+    assert ds.explain(seconds=5).rate > 0
 
 
 def test_an_interrupt_leaves_nothing_behind():
@@ -499,7 +497,7 @@ def test_an_interrupt_leaves_nothing_behind():
 
     with pytest.raises(KeyboardInterrupt):
         _explain.of_dataset(ds, 5.0, progress=stop)
-    assert ds.explain(seconds=0.2).rate > 0
+    assert ds.explain(seconds=5).rate > 0
 
 
 def test_iterators_that_cannot_be_explained():
@@ -539,7 +537,7 @@ def test_arguments_are_checked(arguments, kind, text):
 @pytest.mark.parametrize("cpu", [0.01, 10**6])
 def test_budgets(memory, cpu):
     ds = ps.Dataset.range(10**5).map(lambda x: x + 1).batch(10)
-    e = ds.explain(seconds=0.2, cpu=cpu, memory=memory)
+    e = ds.explain(cpu=cpu, memory=memory)
     assert e.expected.middle >= 0
 
 
@@ -579,86 +577,3 @@ def test_steady_runs_end_early(monkeypatch):
         now[0] = 0.1 * step + 0.001
         few.add(1)
     assert not few.is_steady()
-
-
-# ---- The command.
-
-
-@pytest.fixture
-def pipeline(tmp_path):
-    file = tmp_path / "pipeline.py"
-    file.write_text(
-        "import penstock as ps\n"
-        "ds = ps.Dataset.range(10**8).map(lambda x: x + 1).batch(10)\n"
-        "short = ps.Dataset.range(100).batch(10)\n"
-        "bad = ps.TextLineDataset('/no-such-file')\n"
-        "never = ps.Dataset.range(10**15).filter(lambda x: x < 0)\n"
-        "def fails():\n"
-        "    return ds.batch(0)\n"
-    )
-    return file
-
-
-def run(module, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", f"penstock.{module}", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(ps.__file__).parents[1])},
-    )
-
-
-def test_command(pipeline, tmp_path):
-    files = [tmp_path / name for name in ("t.bin", "why.html", "why.svg")]
-    done = run(
-        "explain", f"{pipeline}:ds", "--seconds", 1, "--trace", files[0],
-        "--html", files[1], "--plot", files[2], "--cpu", 2, "--memory", "4GB",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "what to do" in done.stdout
-    assert "pipeline.py:2" in done.stdout
-    assert "\x1b" not in done.stdout + done.stderr
-    assert all(file.stat().st_size > 100 for file in files)
-    again = run("explain", files[0], "--json")
-    assert json.loads(again.stdout)["verdict"] in " ".join(done.stdout.split())
-
-
-@pytest.mark.parametrize("name", ["ds", "short"])
-def test_a_trace_of_run(pipeline, tmp_path, name):
-    trace = tmp_path / "t.bin"
-    done = run("run", f"{pipeline}:{name}", "--seconds", 0.5, "--trace", trace)
-    assert done.returncode == 0, done.stderr
-    e = ps.explain_trace(trace)
-    assert e.rate > 0
-    assert not any("not whole" in note for note in e.notes)
-
-
-@pytest.mark.parametrize("command", ["explain", "tune"])
-@pytest.mark.parametrize(
-    ("target", "options", "code", "text"),
-    [
-        (":bad", (), 1, "no-such-file"),
-        (":never", ("--seconds", "0.3"), 1, "none in 300 ms"),
-        (":fails", (), 1, "batch_size must be at least 1; got 0"),
-        (":nothing", (), 2, "no such name as 'nothing'"),
-        (":ds", ("--cpu", "0"), 2, "cpu must be"),
-        (":ds", ("--memory", "much"), 2, "memory must be a size"),
-        (":ds", ("--seconds", "0"), 2, "more than 0"),
-        ("", (), 2, "FILE:NAME"),
-    ],
-)
-def test_failures(pipeline, command, target, options, code, text):
-    done = run(command, f"{pipeline}{target}", *options)
-    assert done.returncode == code, done.stderr
-    assert text in done.stderr
-    assert "runpy" not in done.stderr
-
-
-@pytest.mark.parametrize("command", ["explain", "tune"])
-def test_help(command):
-    done = run(command, "--help")
-    assert done.returncode == 0
-    assert f"penstock {command} train.py:dataset" in done.stdout
-    assert "exit codes:" in done.stdout
