@@ -84,10 +84,13 @@ class Options:
         run_ahead: Elements that may be computed beyond those asked for, where
             a generator would show it; 0 computes only what `next()` asks for.
         memory_budget: Bytes that the shuffles and caches of one iterator may
-            hold.
+            hold. What they leave may be used to keep elements that are the same
+            in every epoch, where that makes the next one faster.
         max_element_bytes: The largest element; a larger one is an error.
         name: Shown in statistics and messages.
         python: How Python functions are run.
+        autotune: Whether settings that the program leaves open are chosen while
+            it runs; True if None. Elements and their order do not depend on it.
         kept_directory: Where elements that are the same in every epoch may be
             kept, if that makes it faster, so that the next run of the program
             starts with them. It is made if need be, for this user alone.

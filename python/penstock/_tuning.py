@@ -206,10 +206,28 @@ def _checked(knobs: Json) -> Json:
         for name, most in _MOST.items():
             if name in node:
                 kept[name] = _knob(node[name], most)
+        if "cache" in node:
+            kept["cache"] = _cache(node["cache"])
         made["nodes"][str(int(number))] = kept
     if "output_rows" in knobs:
         made["output_rows"] = _knob(knobs["output_rows"], 1 << 40)
     return made
+
+
+def _cache(given: Json) -> Json:
+    tier = given.get("tier", "MEMORY")
+    if tier not in ("MEMORY", "DISK"):
+        raise ValueError(f"a cache in {tier!r}")
+    size = int(given["max_bytes"])
+    share = float(given.get("fraction", 1))
+    if not (1 <= size < 1 << 60 and 0 < share <= 1):
+        raise ValueError(f"a cache of {size} bytes, for {share} of the rows")
+    return {
+        "tier": tier,
+        "fraction": share,
+        "max_bytes": size,
+        "chosen_by": "TUNER",
+    }
 
 
 def _knob(given: Json, most: int) -> Json:

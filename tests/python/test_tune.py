@@ -470,8 +470,10 @@ def test_files_that_are_not_there(tmp_path):
 
 
 def test_knobs_that_the_engine_does_not_obey_are_left_out():
-    knobs = {"nodes": {"1": {"cache": {"tier": "MEMORY", "fraction": 1.0}}}}
-    assert _tuning.of_engine(knobs) == {"nodes": {"1": {}}}
+    cache = {"tier": "MEMORY", "fraction": 1.0, "max_bytes": 9}
+    knobs = {"nodes": {"1": {"cache": cache, "turbo": {"value": 3}}}}
+    kept = {**cache, "chosen_by": "TUNER"}
+    assert _tuning.of_engine(knobs) == {"nodes": {"1": {"cache": kept}}}
 
 
 # ---- The command.

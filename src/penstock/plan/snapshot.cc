@@ -212,6 +212,8 @@ bool IsSame(const NodeKnobs& a, const NodeKnobs& b) {
          a.has_cache() == b.has_cache() &&
          a.cache().tier() == b.cache().tier() &&
          a.cache().fraction() == b.cache().fraction() &&
+         a.cache().has_max_bytes() == b.cache().has_max_bytes() &&
+         a.cache().max_bytes() == b.cache().max_bytes() &&
          a.cache().chosen_by() == b.cache().chosen_by();
 }
 

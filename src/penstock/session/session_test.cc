@@ -319,7 +319,10 @@ TEST_F(SessionTest, AnIteratorFromItsStartToItsEnd) {
 }
 
 TEST_F(SessionTest, ATraceIsExplained) {
-  const Response made = Make(plan_testing::Batch(plan_testing::Range(100), 5));
+  MakeIterator call;
+  call.mutable_defaults()->set_autotune(false);
+  const Response made =
+      Make(plan_testing::Batch(plan_testing::Range(100), 5), call);
   const uint64_t iterator = made.make_iterator().iterator();
   EXPECT_EQ(session_.Tick(), -1) << "nothing is recorded yet";
   Request trace;

@@ -159,10 +159,9 @@ plan::Snapshot TakeSnapshot(const FrameSender& sender,
       cache->set_is_complete(kept.is_complete);
     }
     if (stats.is_inline && stats.parallelism > 1) {
-      node->set_is_sequential(true);
-      node->set_parallelism(1);
-    }
-    if (node->is_python() && !node->is_sequential()) {
+      node->set_parallelism(1);  // chunks are not worth handing over
+      node->set_max_parallelism(1);
+    } else if (node->is_python() && !node->is_sequential()) {
       node->set_max_parallelism(static_cast<uint64_t>(around.python_processes));
     }
     if (info.described.op() == plan::Node::kReadFiles) {
