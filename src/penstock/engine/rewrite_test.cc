@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "penstock/data/chunk_testing.h"
+#include "penstock/engine/python_testing.h"
 #include "penstock/engine/reader_testing.h"
 #include "penstock/engine/samples_testing.h"
 #include "penstock/plan/plan_testing.h"
@@ -248,7 +249,11 @@ class Generator final {
   }
 
   Made OfNumbers(Plan plan) {
-    switch (Below(15)) {
+    switch (Below(17)) {
+      case 15:
+        return {Map(Map(std::move(plan), Mod(50)), PythonDouble())};
+      case 16:
+        return {Filter(Map(std::move(plan), Mod(50)), PythonIsEven())};
       case 0:
         return {Map(std::move(plan), AddConstant(Below(9)))};
       case 1:
