@@ -157,10 +157,10 @@ absl::StatusOr<Pull> Stream::Measured(const Request& request) {
   }
   // A dozen atomic adds: once for many rows, for many small pulls, or in a
   // while.
-  static const auto kMaxTicks =
+  static const auto max_ticks =
       static_cast<uint64_t>(kMaxFlushNanos / NanosPerTick());
   if (++counters_.pulls >= 64 || counters_.rows >= 512 || pull->is_end() ||
-      last_end_ - counters_.last_flush > kMaxTicks) {
+      last_end_ - counters_.last_flush > max_ticks) {
     counters_.last_flush = last_end_;
     counters_.Flush(*stats_);
   }

@@ -43,7 +43,7 @@ TEST(KeepableTest, RowsThatAreTheSameMayBeKept) {
   const struct {
     std::string name;
     Plan plan;
-  } kCases[] = {
+  } cases[] = {
       {"map", Map(Range(5), Identity())},
       {"files", TextLines({"a"})},
       {"listed", Map(ListFiles("*"), Identity())},
@@ -56,7 +56,7 @@ TEST(KeepableTest, RowsThatAreTheSameMayBeKept) {
       {"a root of any kind", Zip({Range(5), Range(5)})},
       {"pure Python", Map(Range(5), Python(true))},
   };
-  for (const auto& each : kCases) {
+  for (const auto& each : cases) {
     EXPECT_EQ(Of(each.plan).why_not, "") << each.name;
     EXPECT_TRUE(Of(each.plan).is_candidate()) << each.name;
   }
@@ -67,7 +67,7 @@ TEST(KeepableTest, SaysWhyNot) {
   const struct {
     Plan plan;
     std::string why;
-  } kCases[] = {
+  } cases[] = {
       {Map(shuffled, Identity()), "shuffle_1 gives other rows in every pass"},
       {Map(Range(5), Drawn()), "map_1 gives other rows in every pass"},
       {Map(Map(Range(5), Drawn()), Identity()),
@@ -87,7 +87,7 @@ TEST(KeepableTest, SaysWhyNot) {
        "rows after repeat_1 come more than once, or without end"},
       {Map(Counter(), Identity()), "rows after map_1 have no end"},
   };
-  for (const auto& each : kCases) {
+  for (const auto& each : cases) {
     EXPECT_EQ(Of(each.plan).why_not, each.why);
   }
   EXPECT_EQ(Of(Map(Range(5), Identity()), false).why_not,

@@ -13,7 +13,9 @@ namespace {
 
 constexpr double kNanos = 1e9;
 
-uint64_t Whole(double value) { return static_cast<uint64_t>(value + 0.5); }
+uint64_t Whole(double value) {
+  return static_cast<uint64_t>(std::llround(value));
+}
 
 void Count(double value, double times, plan::Histogram& histogram) {
   const int bucket =

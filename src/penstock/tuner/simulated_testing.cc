@@ -13,7 +13,9 @@ constexpr double kContention = 0.03;  // not the tuner's prior
 constexpr double kRowsPerChunk = 16;
 constexpr double kNanos = 1e9;
 
-uint64_t Whole(double value) { return static_cast<uint64_t>(value + 0.5); }
+uint64_t Whole(double value) {
+  return static_cast<uint64_t>(std::llround(value));
+}
 
 void Count(double nanos, double times, plan::Histogram& histogram) {
   const int bucket =
