@@ -26,6 +26,28 @@ class UsageError(Exception):
     """What the user typed cannot be run."""
 
 
+def command_parser(
+    command: str, text: str, metavar: str, names: str
+) -> argparse.ArgumentParser:
+    """A command's parser: what it does, and the pipeline it is about.
+
+    Args:
+        command: Its name.
+        text: Its help: the first paragraph is shown before the arguments.
+        metavar: How the pipeline is named.
+        names: What that means.
+    """
+    about, _, more = text.partition("\n\n")
+    made = argparse.ArgumentParser(
+        prog=f"penstock {command}",
+        description=about,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("pipeline", metavar=metavar, help=names)
+    return made
+
+
 class Progress:
     """A line that is drawn over on a terminal; plain lines in a pipe."""
 

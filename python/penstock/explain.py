@@ -11,6 +11,7 @@ from penstock import _budget, _explain, _report_html, _report_text
 from penstock._command_line import (
     Progress,
     UsageError,
+    command_parser,
     load,
     seconds,
     show_failure,
@@ -121,16 +122,11 @@ def budget(options: argparse.Namespace) -> dict[str, float]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="penstock explain",
-        description=_HELP.partition("\n\n")[0],
-        epilog=_HELP.partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "pipeline",
-        metavar="FILE:NAME | TRACE",
-        help="a Python file and a dataset in it, or a trace",
+    parser = command_parser(
+        "explain",
+        _HELP,
+        "FILE:NAME | TRACE",
+        "a Python file and a dataset in it, or a trace",
     )
     add_budget(parser)
     parser.add_argument(

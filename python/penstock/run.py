@@ -14,6 +14,7 @@ from typing import Any
 from penstock._command_line import (
     Progress,
     UsageError,
+    command_parser,
     elements_text,
     load,
     more_than_zero,
@@ -104,16 +105,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="penstock run",
-        description=_HELP.partition("\n\n")[0],
-        epilog=_HELP.partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "pipeline",
-        metavar="FILE:NAME",
-        help="a Python file, and a dataset in it",
+    parser = command_parser(
+        "run",
+        _HELP,
+        "FILE:NAME",
+        "a Python file, and a dataset in it",
     )
     parser.add_argument(
         "--seconds",

@@ -8,7 +8,13 @@ import json
 import sys
 
 from penstock import _measuring, _report_text
-from penstock._command_line import Progress, UsageError, load, show_failure
+from penstock._command_line import (
+    Progress,
+    UsageError,
+    command_parser,
+    load,
+    show_failure,
+)
 from penstock._dataset import Dataset
 from penstock._errors import PenstockError
 from penstock.explain import add_budget, budget
@@ -92,16 +98,11 @@ def _as_json(dataset: Dataset, tuned: Dataset) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="penstock tune",
-        description=_HELP.partition("\n\n")[0],
-        epilog=_HELP.partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "pipeline",
-        metavar="FILE:NAME",
-        help="a Python file, and a dataset in it",
+    parser = command_parser(
+        "tune",
+        _HELP,
+        "FILE:NAME",
+        "a Python file, and a dataset in it",
     )
     add_budget(parser)
     parser.add_argument(

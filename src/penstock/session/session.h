@@ -18,6 +18,7 @@
 #include "penstock/engine/pipeline.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
+#include "penstock/plan/snapshot_log.h"
 #include "penstock/pool/python_pool.h"
 #include "penstock/session.pb.h"
 #include "penstock/session/frame_sender.h"
@@ -105,6 +106,8 @@ class Session final {
   static int64_t ProcessCpuNanos();
   absl::StatusOr<Reading*> FindReading(uint64_t iterator);
   plan::Snapshot SnapshotOf(uint64_t iterator, const Reading& reading);
+  // What is whole of a file; an error if that is nothing.
+  static absl::StatusOr<plan::SnapshotLog> ReadTrace(const std::string& path);
   // The snapshots of an iterator, the last of them of now.
   absl::StatusOr<std::vector<plan::Snapshot>> Recorded(uint64_t iterator);
 

@@ -2,7 +2,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -96,7 +95,7 @@ void Session::BeginTuning(const MakeIterator& call, Reading& reading) {
   const bool is_on = !options.has_autotune() || options.autotune();
   const bool is_chosen =
       !call.knobs().nodes().empty() || call.knobs().has_output_rows();
-  if (!is_on || is_chosen || std::getenv("PENSTOCK_NO_COUNTERS") != nullptr) {
+  if (!is_on || is_chosen || !reading.sender->run().environment.has_counters) {
     return;
   }
   tuner::OnlineOptions online;
@@ -210,47 +209,47 @@ absl::StatusOr<std::vector<plan::Snapshot>> Session::Recorded(
   return snapshots;
 }
 
+absl::StatusOr<plan::SnapshotLog> Session::ReadTrace(const std::string& path) {
+  plan::SnapshotLog log = plan::ReadSnapshotFile(path);
+  if (!log.snapshots.empty()) return log;
+  PENSTOCK_RETURN_IF_ERROR(log.status);
+  return absl::FailedPreconditionError(
+      absl::StrCat("the trace in ", path, " is empty"));
+}
+
 absl::StatusOr<Response> Session::DoExplain(const Explain& call) {
-  std::vector<plan::Snapshot> snapshots;
-  absl::Status status;
+  plan::SnapshotLog log;
   if (call.has_path()) {
-    plan::SnapshotLog log = plan::ReadSnapshotFile(call.path());
-    if (log.snapshots.empty()) {
-      return log.status.ok() ? absl::FailedPreconditionError(absl::StrCat(
-                                   "the trace in ", call.path(), " is empty"))
-                             : log.status;
-    }
-    snapshots = std::move(log.snapshots);
-    status = log.status;
+    PENSTOCK_ASSIGN_OR_RETURN(log, ReadTrace(call.path()));
   } else {
-    PENSTOCK_ASSIGN_OR_RETURN(snapshots, Recorded(call.iterator()));
+    PENSTOCK_ASSIGN_OR_RETURN(log.snapshots, Recorded(call.iterator()));
   }
   if (!call.save().empty()) {
-    PENSTOCK_RETURN_IF_ERROR(plan::WriteSnapshotFile(call.save(), snapshots));
+    PENSTOCK_RETURN_IF_ERROR(
+        plan::WriteSnapshotFile(call.save(), log.snapshots));
   }
   Response response;
   PENSTOCK_ASSIGN_OR_RETURN(*response.mutable_explain(),
-                            tuner::MakeReport(snapshots, call.budget()));
-  if (!status.ok()) {
-    response.mutable_explain()->set_trace_status(std::string(status.message()));
+                            tuner::MakeReport(log.snapshots, call.budget()));
+  if (!log.status.ok()) {
+    response.mutable_explain()->set_trace_status(
+        std::string(log.status.message()));
   }
   return response;
 }
 
 absl::StatusOr<Response> Session::DoWhatIf(const WhatIf& call) {
-  std::vector<plan::Snapshot> snapshots;
+  plan::SnapshotLog log;
   if (call.has_path()) {
-    plan::SnapshotLog log = plan::ReadSnapshotFile(call.path());
-    if (log.snapshots.empty() && !log.status.ok()) return log.status;
-    snapshots = std::move(log.snapshots);
+    PENSTOCK_ASSIGN_OR_RETURN(log, ReadTrace(call.path()));
   } else {
-    PENSTOCK_ASSIGN_OR_RETURN(snapshots, Recorded(call.iterator()));
+    PENSTOCK_ASSIGN_OR_RETURN(log.snapshots, Recorded(call.iterator()));
   }
   const std::vector<plan::Change> changes(call.changes().begin(),
                                           call.changes().end());
   Response response;
   PENSTOCK_ASSIGN_OR_RETURN(*response.mutable_what_if(),
-                            tuner::Predict(snapshots, changes));
+                            tuner::Predict(log.snapshots, changes));
   return response;
 }
 

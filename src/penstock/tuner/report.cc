@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "penstock/base/status.h"
+#include "penstock/plan/snapshot.h"
 #include "penstock/tuner/demand.h"
 #include "penstock/tuner/diagnose.h"
 #include "penstock/tuner/legality.h"
@@ -123,8 +123,7 @@ void FillTimeline(absl::Span<const plan::Snapshot> snapshots, Report& report) {
     moment->set_rate(std::max(0.0, RootRows(now) - RootRows(*from)) / seconds);
     moment->set_used_cores(std::max(0.0, CpuSeconds(now) - CpuSeconds(*from)) /
                            seconds);
-    if (knobs == nullptr || !google::protobuf::util::MessageDifferencer::Equals(
-                                *knobs, now.knobs())) {
+    if (knobs == nullptr || !plan::SameKnobs(*knobs, now.knobs())) {
       *moment->mutable_knobs() = now.knobs();
     }
     knobs = &now.knobs();
@@ -317,8 +316,7 @@ absl::Span<const plan::Snapshot> SteadyPart(
     if (before.run() != last.run() ||
         before.fingerprint() != last.fingerprint() ||
         before.time_ns() > snapshots[first].time_ns() ||
-        !google::protobuf::util::MessageDifferencer::Equals(before.knobs(),
-                                                            last.knobs())) {
+        !plan::SameKnobs(before.knobs(), last.knobs())) {
       break;
     }
     --first;

@@ -5,18 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
-#include "penstock/data/encode.h"
+#include "penstock/data/compact.h"
 
 namespace penstock::engine {
 namespace {
-
-// A copy that holds on to nothing but itself, without lineage: views into file
-// blocks would keep the blocks.
-absl::StatusOr<Chunk> Compact(const Chunk& chunk) {
-  Buffer bytes = Buffer::Allocate(EncodedSize(chunk));
-  Encode(chunk, bytes.MutableAs<std::byte>());
-  return Decode(bytes);
-}
 
 // Rows, or bytes, that the chunks of a cache have at least (but the last).
 constexpr int64_t kSettledRows = 1024;

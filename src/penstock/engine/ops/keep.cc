@@ -11,6 +11,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
+#include "penstock/data/compact.h"
 #include "penstock/data/encode.h"
 #include "penstock/engine/io_call.h"
 #include "penstock/engine/kept_disk.h"
@@ -34,12 +35,8 @@ int64_t CompactBytes(const Chunk& chunk) {
          kPartBytes;
 }
 
-// A copy that holds on to nothing but itself: views into file blocks would keep
-// the blocks.
-absl::StatusOr<Chunk> Compact(const Chunk& chunk) {
-  Buffer bytes = Buffer::Allocate(EncodedSize(chunk));
-  Encode(chunk, bytes.MutableAs<std::byte>());
-  PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Decode(bytes));
+absl::StatusOr<Chunk> CompactWithLineage(const Chunk& chunk) {
+  PENSTOCK_ASSIGN_OR_RETURN(Chunk copy, Compact(chunk));
   if (chunk.has_lineage()) {
     copy.lineage = Buffer::Allocate(chunk.lineage.size());
     std::memcpy(copy.lineage.MutableAs<uint64_t>(),
@@ -100,7 +97,7 @@ class Keeper final {
     is_full_ = use_.losses() != losses_ || use_.bytes() + bytes > max_bytes_ ||
                !reservation->TryGrow(bytes) || !AddFiles();
     if (is_full_) return;
-    absl::StatusOr<Chunk> copy = Compact(chunk);
+    absl::StatusOr<Chunk> copy = CompactWithLineage(chunk);
     if (!copy.ok()) return;  // not encodable: computed again
     use_.Add(first_, *std::move(copy), std::move(reservation));
   }
@@ -120,7 +117,7 @@ class Keeper final {
         disk_->bytes() + bytes > run_.environment.kept_disk->max_bytes() / 2 ||
         !gathered_.TryGrow(gathered_.bytes() + bytes) || !AddFiles();
     if (is_full_) return;
-    absl::StatusOr<Chunk> copy = Compact(chunk);
+    absl::StatusOr<Chunk> copy = CompactWithLineage(chunk);
     if (!copy.ok()) return;
     has_gathered_ |= disk_->Add(first_, *std::move(copy), bytes);
   }
