@@ -222,6 +222,22 @@ TEST(Cases, TheDiskIsTheLimitAndCoresAreIdle) {
 }
 
 // Case 8.
+TEST(Cases, WhatFillsACacheKeepsItsTasks) {
+  TestRun run = Images();
+  run.memory_bytes = 200e9;
+  run.nodes[2].is_random = true;
+  run.nodes[1].parallelism = run.nodes[2].parallelism = 1;
+  run.rate = 1 / (64 * 1.5e-3);
+  const Model model = ModelOf(run);
+  const Choice choice = ChoiceOf(model);
+  ASSERT_TRUE(choice.cache);
+  const int decode = PlaceOf(model, "decode");
+  EXPECT_EQ(choice.cache->node, decode);
+  // The first epoch is decoded as fast as without a cache.
+  const uint32_t id = (*model.measured)[decode].id;
+  EXPECT_GE(choice.knobs.nodes().at(id).parallelism().value(), 4);
+}
+
 TEST(Cases, NoCacheAfterRandomAugmentation) {
   TestRun run = Images();
   run.memory_bytes = 200e9;
@@ -247,7 +263,7 @@ TEST(Cases, NoCacheAfterRandomAugmentation) {
 // Case 9.
 TEST(Cases, ACacheThatDoesNotFit) {
   TestRun run = Images();  // 60 GB decoded
-  run.memory_bytes = 16e9;
+  run.memory_bytes = 6e9;
   run.nodes[1].parallelism = run.nodes[2].parallelism = 8;
   run.rate = 8 / (64 * 1.5e-3);
   const Model model = ModelOf(run);

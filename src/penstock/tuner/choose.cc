@@ -151,7 +151,8 @@ class Chooser final {
     const NodeModel& node = model_.nodes[place];
     const Measured& measured = (*model_.measured)[place];
     NodeChoice choice;
-    FindTasks(node, rate, node.busy.value + inside, choice);
+    FindTasks(node, rate, node.busy.value + inside,
+              measured.knobs.has_parallelism(), choice);
     if (node.read_depth > 0) {
       choice.reads = IsUsers(measured.knobs.read_depth())
                          ? node.read_depth
@@ -183,7 +184,7 @@ class Chooser final {
   }
 
   void FindTasks(const NodeModel& node, double rate, double busy,
-                 NodeChoice& choice) const {
+                 bool is_chosen, NodeChoice& choice) const {
     if (node.is_pinned || node.is_sequential) {
       choice.tasks = node.parallelism;
       return;
@@ -216,6 +217,12 @@ class Chooser final {
     const bool is_worth_handing =
         chunk_time > kWorthHandoffs * model_.resources.handoff;
     if (work < 0.5 && !is_worth_handing) {
+      // The engine by itself hands over what is worth it, and notices when that
+      // changes.
+      if (!is_chosen) {
+        choice.tasks = node.parallelism;
+        return;
+      }
       choice.why_tasks = "a hand-over would cost more than its work";
       return;
     }
@@ -271,7 +278,8 @@ absl::Status Spread(const Model& model, double bytes, double memory,
     for (size_t i = 0; i < model.nodes.size(); ++i) {
       const NodeModel& node = model.nodes[i];
       if (node.stage != stage || node.is_sequential || node.is_pinned ||
-          node.is_serialized || draft.nodes[i].tasks > 1 ||
+          node.is_serialized || node.is_cached || node.max_parallelism < 2 ||
+          draft.nodes[i].tasks > 1 ||
           model.resources.cores < 2 * node.cores_per_task) {
         continue;
       }
@@ -320,7 +328,10 @@ void Report(const Model& model, const Draft& draft, Choice& choice) {
     const NodeChoice& made = draft.nodes[i];
     const int place = static_cast<int>(i);
     plan::NodeKnobs knobs = measured.knobs;
-    if (!node.is_sequential) {
+    // What nobody chose and nobody would change stays the engine's: it may see
+    // reason for another number later.
+    if (!node.is_sequential &&
+        (made.tasks != node.parallelism || knobs.has_parallelism())) {
       Write(knobs.mutable_parallelism(), made.tasks);
       set(KnobKind::kParallelism, place, node.parallelism, made.tasks,
           made.why_tasks);
@@ -451,7 +462,15 @@ absl::StatusOr<Choice> Choose(const Model& measured, const Budget& budget) {
   if (choice.cache) {
     PENSTOCK_ASSIGN_OR_RETURN(cached, Apply(model, {*choice.cache->cache}));
     const Chooser after(cached, memory);
-    draft = after.Make();
+    Draft later = after.Make();
+    // What the cache makes idle still fills it, in the first epoch.
+    for (size_t i = 0; i < later.nodes.size(); ++i) {
+      const bool is_filling = cached.nodes[i].is_cached ||
+                              (static_cast<int>(i) == choice.cache->node &&
+                               choice.cache->cache->fraction == 1);
+      if (is_filling) later.nodes[i] = draft.nodes[i];
+    }
+    draft = std::move(later);
     // A faster pipeline has more under way; what the cache took is taken.
     choice.is_over_memory =
         !after.Shrink(draft, for_rows - cached.cache_memory_bytes);

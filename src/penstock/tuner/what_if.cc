@@ -10,8 +10,11 @@
 namespace penstock::tuner {
 namespace {
 
-// Of rows in a cache: what copying them costs, on one core.
-constexpr double kCopyBytesPerSecond = 4e9;
+// What reading rows from a cache costs one core. Those on disk are copied and
+// checked; those in memory are handed on as they lie, and only cold for whoever
+// looks at them first.
+constexpr double kDiskCacheBytesPerSecond = 4e9;
+constexpr double kMemoryCacheBytesPerSecond = 20e9;
 
 void Scale(Estimate& estimate, double factor) {
   estimate.value *= factor;
@@ -134,9 +137,11 @@ class Changer final {
     node->chunks = chunks;
     const double bytes =
         change.fraction * node->visits * (*model_.measured)[place].row_bytes;
-    const double copying = bytes / kCopyBytesPerSecond;
-    node->busy = Sum(node->busy, {copying, 0.5 * copying});
-    node->cpu = Sum(node->cpu, {copying, 0.5 * copying});
+    const double reading =
+        bytes / (change.tier == plan::DISK ? kDiskCacheBytesPerSecond
+                                           : kMemoryCacheBytesPerSecond);
+    node->busy = Sum(node->busy, {reading, 0.5 * reading});
+    node->cpu = Sum(node->cpu, {reading, 0.5 * reading});
     if (change.tier == plan::DISK) {
       node->disk_bytes.value += bytes;
       model_.cache_disk_bytes += change.fraction * change.size_bytes;
@@ -144,9 +149,11 @@ class Changer final {
       model_.cache_memory_bytes += change.fraction * change.size_bytes;
     }
     if (left == 0) {
-      // Who reads a full cache computes nothing that could hold others up.
+      // Who reads a full cache computes nothing that could hold others up, or
+      // that several could share.
       node->reorder_rows = 0;
       node->is_serialized = false;
+      node->max_parallelism = 1;
     }
     return absl::OkStatus();
   }
