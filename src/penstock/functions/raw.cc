@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/base/vector_state.h"
 #include "penstock/functions/attrs.h"
 #include "penstock/functions/groups.h"
 #include "penstock/functions/promote.h"
@@ -230,6 +231,7 @@ std::string MaskedCrc(std::string_view bytes) {
     crc = crc32_iscsi(data + at, static_cast<int>(part), crc);
     at += part;
   }
+  ClearUpperVectors();
   crc = ~crc;
   crc = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
   return std::string(reinterpret_cast<const char*>(&crc), sizeof(crc));

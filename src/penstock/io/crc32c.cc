@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "penstock/base/vector_state.h"
+
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #endif
@@ -27,6 +29,7 @@ uint32_t UpdateLong(uint32_t crc, std::string_view bytes) {
     crc = crc32_iscsi(data, static_cast<int>(n), crc);
     bytes.remove_prefix(n);
   }
+  ClearUpperVectors();
   return crc;
 }
 

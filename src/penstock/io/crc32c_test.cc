@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "penstock/base/vector_state_testing.h"
+
 namespace penstock::io {
 namespace {
 
@@ -34,6 +36,13 @@ TEST(Crc32cTest, AgreesWithTheDefinitionAtEveryLength) {
               SlowCrc32c(std::string_view(bytes).substr(i / 2)))
         << i;
     bytes.push_back(static_cast<char>(i * 37 + i / 256));
+  }
+}
+
+TEST(Crc32cTest, LeavesVectorRegistersClean) {
+  for (size_t size : {16, 300, 5000, 1 << 20}) {
+    Crc32c(std::string(size, 'x'));
+    EXPECT_FALSE(AreUpperVectorsInUse()) << size;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/vector_state.h"
 #include "penstock/io/decoding_stream.h"
 
 namespace penstock::io {
@@ -69,6 +70,7 @@ class InflateStream final : public DecodingStream {
     state_.avail_out = room;
     if (before > 0) is_between_members_ = false;
     const int code = isal_inflate(&state_);
+    ClearUpperVectors();
     const uint32_t taken = before - state_.avail_in;
     input_.bytes.remove_prefix(taken);
     num_taken_ += taken;
