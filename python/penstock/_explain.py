@@ -87,6 +87,7 @@ class Explanation:
         unattributed_share: The part of the CPU that is nobody's.
         seconds: How long the trace is, in `windows` parts.
         timeline: How it went.
+        decisions: What was changed while it ran, or not, and why.
         tried: What `Dataset.tune` tried.
     """
 
@@ -117,6 +118,7 @@ class Explanation:
     resident_bytes: float
     fingerprint: str
     timeline: tuple[Moment, ...]
+    decisions: tuple[str, ...] = ()
     tried: tuple[Trial, ...] = ()
     _knobs: Json = dataclasses.field(default_factory=dict)
     _file: _tracing.TraceFile | None = None
@@ -319,6 +321,7 @@ def from_report(
         resident_bytes=number("resident_bytes"),
         fingerprint=message.get("fingerprint", ""),
         timeline=several("timeline", _report.to_moment),
+        decisions=tuple(message.get("decisions", ())),
         _knobs=message.get("knobs", {}),
         _file=file,
     )

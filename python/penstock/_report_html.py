@@ -59,6 +59,8 @@ def html(e: Explanation) -> str:
     ]
     if e.tried:
         out += ["<h3>Tried</h3>", _list(map(words.trial_text, e.tried))]
+    if e.decisions:
+        out += ["<h3>Changed while it ran</h3>", _list(e.decisions)]
     if e.notes:
         out += ["<h3>Notes</h3>", _list(e.notes)]
     out += [

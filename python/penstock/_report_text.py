@@ -37,6 +37,7 @@ _BAR = 8
 _GAP = "  "
 _MAX_CACHES = 4
 _MAX_NODES = 24
+_MOST_DECISIONS = 12
 _BOLD, _DIM, _RED, _GREEN, _OFF = (
     f"\x1b[{code}m" for code in ("1", "2", "31", "32", "0")
 )
@@ -180,6 +181,10 @@ def text(
         lines += pen.heading("tried")
         for trial in e.tried:
             lines += pen.wrap(trial_text(trial), "  ", "  ")
+    if e.decisions:
+        lines += pen.heading("changed while it ran")
+        for line in e.decisions[-_MOST_DECISIONS:]:
+            lines += pen.wrap(line, "  ", "    ")
     if e.notes:
         lines += pen.heading("notes")
         for note in e.notes:

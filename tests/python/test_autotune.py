@@ -87,8 +87,9 @@ def test_decisions_are_logged(caplog):
     ds = ps.Dataset.range(10**7).map(lambda _: ps.image.decode_jpeg(photo))
     ds = ds.batch(8).with_options(ps.Options(memory_budget=_BUDGET))
     deadline = time.monotonic() + 60
+    iterator = iter(ds)
     with caplog.at_level(logging.INFO, logger="penstock"):
-        for _ in ds:
+        for _ in iterator:
             if any("autotune" in line for line in caplog.messages):
                 break
             if time.monotonic() > deadline:
@@ -96,3 +97,9 @@ def test_decisions_are_logged(caplog):
     found = [line for line in caplog.messages if line.startswith("autotune: ")]
     assert found
     assert " s: " in found[0]
+    report = iterator.explain()
+    decided = found[0].removeprefix("autotune: ")
+    assert report.decisions[0] == decided
+    assert "changed while it ran" in str(report)
+    assert decided[:20] in str(report)
+    assert "Changed while it ran" in report._repr_html_()

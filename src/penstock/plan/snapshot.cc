@@ -110,19 +110,28 @@ absl::Status CheckOrder(const Snapshot& snapshot,
       "snapshot: inputs must not lead in a circle; found one");
 }
 
-// The difference of two totals. Remembers if one fell.
+// The difference of two totals. Remembers the first that fell.
 class Difference final {
  public:
-  uint64_t operator()(uint64_t before, uint64_t after) {
-    has_fallen_ |= after < before;
-    return after < before ? 0 : after - before;
+  // What is subtracted next: of whom, and which of its fields. Both live on.
+  void Of(absl::string_view whom) { whom_ = whom; }
+  Difference& Field(absl::string_view field) {
+    field_ = field;
+    return *this;
   }
-  double operator()(double before, double after) {
-    has_fallen_ |= after < before;
-    return after < before ? 0 : after - before;
+  template <typename T>
+  T operator()(T before, T after) {
+    if (after >= before) return after - before;
+    if (fallen_.empty()) {
+      fallen_ = absl::StrCat(field_, " of ", whom_, " fell from ", before,
+                             " to ", after);
+    }
+    return 0;
   }
   void operator()(const Histogram& before, Histogram& after) {
-    has_fallen_ |= after.counts_size() < before.counts_size();
+    if (after.counts_size() < before.counts_size()) {
+      (*this)(before.counts_size(), after.counts_size());
+    }
     const int both = std::min(before.counts_size(), after.counts_size());
     for (int i = 0; i < both; ++i) {
       after.set_counts(i, (*this)(before.counts(i), after.counts(i)));
@@ -133,14 +142,17 @@ class Difference final {
     after.set_found_full((*this)(before.found_full(), after.found_full()));
     after.set_found_empty((*this)(before.found_empty(), after.found_empty()));
   }
-  bool has_fallen() const { return has_fallen_; }
+  // Empty if none did.
+  const std::string& fallen() const { return fallen_; }
 
  private:
-  bool has_fallen_ = false;
+  absl::string_view whom_;
+  absl::string_view field_;
+  std::string fallen_;
 };
 
 #define PENSTOCK_SUBTRACT(message, field) \
-  message.set_##field(less(before.field(), message.field()))
+  message.set_##field(less.Field(#field)(before.field(), message.field()))
 
 void Subtract(const Snapshot::Node& before, Snapshot::Node& node,
               Difference& less) {
@@ -158,11 +170,13 @@ void Subtract(const Snapshot::Node& before, Snapshot::Node& node,
   PENSTOCK_SUBTRACT(node, held_file_bytes);
   PENSTOCK_SUBTRACT(node, io_ops);
   PENSTOCK_SUBTRACT(node, io_ns);
-  less(before.service_ns(), *node.mutable_service_ns());
-  less(before.row_bytes(), *node.mutable_row_bytes());
+  less.Field("service_ns")(before.service_ns(), *node.mutable_service_ns());
+  less.Field("row_bytes")(before.row_bytes(), *node.mutable_row_bytes());
+  less.Field("queue");
   if (node.has_queue()) less(before.queue(), *node.mutable_queue());
   if (node.has_cache()) {
     CacheCounts& cache = *node.mutable_cache();
+    less.Field("cache");
     cache.set_hits(less(before.cache().hits(), cache.hits()));
     cache.set_misses(less(before.cache().misses(), cache.misses()));
   }
@@ -176,6 +190,7 @@ void Subtract(const Snapshot::Consumer& before, Snapshot::Consumer& consumer,
   PENSTOCK_SUBTRACT(consumer, gaps);
   PENSTOCK_SUBTRACT(consumer, gap_ns);
   PENSTOCK_SUBTRACT(consumer, gap_ns_squared);
+  less.Field("queue");
   if (consumer.has_queue()) less(before.queue(), *consumer.mutable_queue());
 }
 
@@ -291,11 +306,14 @@ absl::StatusOr<Snapshot> WindowBetween(const Snapshot& before,
     if (before.nodes(i).node() != window.nodes(i).node()) {
       return NoWindow("they have other nodes");
     }
+    less.Of(before.nodes(i).name());
     Subtract(before.nodes(i), *window.mutable_nodes(i), less);
   }
+  less.Of("the consumer");
   Subtract(before.consumer(), *window.mutable_consumer(), less);
+  less.Of("the process");
   Subtract(before.process(), *window.mutable_process(), less);
-  if (less.has_fallen()) return NoWindow("a total is less than it was");
+  if (!less.fallen().empty()) return NoWindow(less.fallen());
   return window;
 }
 

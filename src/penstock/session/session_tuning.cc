@@ -235,6 +235,15 @@ absl::StatusOr<Response> Session::DoExplain(const Explain& call) {
     response.mutable_explain()->set_trace_status(
         std::string(log.status.message()));
   }
+  if (!call.has_path()) {
+    PENSTOCK_ASSIGN_OR_RETURN(const Reading* reading,
+                              FindReading(call.iterator()));
+    if (reading->tuning != nullptr) {
+      for (const std::string& line : reading->tuning->log) {
+        response.mutable_explain()->add_decisions(line);
+      }
+    }
+  }
   return response;
 }
 
