@@ -7,8 +7,9 @@
 namespace penstock::io {
 
 struct IoStats {
-  std::atomic<uint64_t> bytes{0};         // as they lie in files
-  std::atomic<uint64_t> cached_bytes{0};  // of them, those the kernel held
+  // As they lie in files: from storage, and those that the kernel held.
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> cached_bytes{0};
   std::atomic<uint64_t> reads{0};         // that went to storage
   std::atomic<uint64_t> nanos{0};         // that those took, one beside another
   // Files that were opened, with their sizes.

@@ -121,7 +121,6 @@ class PlainStream final : public ByteStream {
         file_->TryReadAt(offset_, memory.get(), num_bytes));
     if (!n.has_value()) return std::nullopt;
     if (*n == 0) return Shrank(offset_);
-    shared_->stats->bytes += *n;
     shared_->stats->cached_bytes += *n;
     offset_ += static_cast<int64_t>(*n);
     ahead_offset_ = offset_;

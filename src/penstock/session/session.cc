@@ -557,7 +557,7 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
         static_cast<double>(from.self_ticks) * NanosPerTick()));
     node->set_blocked(from.blocked);
     for (int input : info.inputs) node->add_inputs(input);
-    io_bytes += from.io->bytes;
+    io_bytes += from.io->bytes + from.io->cached_bytes;
   }
   stats->set_io_bytes(io_bytes);
   return response;

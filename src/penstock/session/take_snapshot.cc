@@ -79,9 +79,8 @@ std::optional<uint64_t> TotalFiles(const engine::Pipeline& pipeline,
 void FillFiles(const engine::Pipeline& pipeline, const engine::Run& run,
                const engine::OpInfo& info, plan::Snapshot::Node& out) {
   const io::IoStats& io = *run.stats[info.id].io;
-  const uint64_t held = io.cached_bytes;
-  out.set_held_file_bytes(held);
-  out.set_io_bytes(std::max<uint64_t>(io.bytes, held) - held);
+  out.set_held_file_bytes(io.cached_bytes);
+  out.set_io_bytes(io.bytes);
   out.set_io_ops(io.reads);
   out.set_io_ns(io.nanos);
   if (io.files == 0) return;
