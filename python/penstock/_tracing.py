@@ -20,6 +20,7 @@ from penstock._errors import (
 )
 from penstock._iterator import Iterator, Start
 from penstock._location import refused
+from penstock._options import Options
 from penstock._stats import IteratorStats, to_stats
 from penstock._units import si, time_text
 
@@ -137,7 +138,8 @@ def measure(
     begin = time.monotonic()
     watch = _Watch(progress)
     start = Start(dataset._epoch or 0, _SEED)
-    with Iterator(dataset, start) as iterator:
+    # What is traced stays as it is.
+    with Options(autotune=False), Iterator(dataset, start) as iterator:
         connection = iterator._connection
         assert connection is not None
         connection.deadline = begin + seconds

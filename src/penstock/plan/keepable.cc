@@ -35,7 +35,13 @@ std::string WhyDiffersIn(const Plan& plan, const std::string& prefix,
 // nothing.
 std::string WhyDiffers(const Node& node, const std::string& name,
                        bool is_ordered) {
-  if (node.has_cache()) return absl::StrCat(name, " keeps its rows itself");
+  if (node.has_cache()) {
+    // In memory, they are what its input gave to this very cache; in files they
+    // may be anybody's.
+    return node.cache().filename().empty()
+               ? ""
+               : absl::StrCat(name, " has rows that files keep");
+  }
   if (node.has_generator()) {
     return absl::StrCat(name, " calls Python, which may give other rows");
   }
@@ -62,14 +68,21 @@ std::string WhyDiffers(const Node& node, const std::string& name,
 std::string WhyDiffersIn(const Plan& plan, const std::string& prefix,
                          bool is_ordered) {
   for (int i = 0; i < plan.nodes_size(); ++i) {
-    std::string why = WhyDiffers(
-        plan.nodes(i), absl::StrCat(prefix, NodeName(plan, i)), is_ordered);
+    const std::string name = absl::StrCat(prefix, NodeName(plan, i));
+    // Which of its caches, the function decides.
+    std::string why = plan.nodes(i).has_cache()
+                          ? absl::StrCat(name, " keeps its rows itself")
+                          : WhyDiffers(plan.nodes(i), name, is_ordered);
     if (!why.empty()) return why;
   }
   return "";
 }
 
 void AddFunctions(const Node& node, Keepable& keepable) {
+  // A cache does not notice that files change, so another may have other rows.
+  if (node.has_cache()) {
+    keepable.functions = Combine(keepable.functions, node.instance());
+  }
   for (const Function* function : FunctionsOf(node)) {
     if (function->has_python()) {
       keepable.has_python = true;

@@ -17,7 +17,7 @@ struct Keepable {
   // them out of nothing.
   bool is_worthwhile = false;
   // A word for what is below and its fingerprint leaves out: which Python
-  // functions, by their contents.
+  // functions, by their contents, and which caches.
   uint64_t functions = 0;
   // Whether there are any: what they call may be another thing tomorrow.
   bool has_python = false;

@@ -39,6 +39,16 @@ Plan Unordered(Plan plan) {
   return plan;
 }
 
+Plan InFiles(Plan plan) {
+  plan.mutable_nodes(plan.nodes_size() - 1)->mutable_cache()->set_filename("f");
+  return plan;
+}
+
+Plan WithInstance(Plan plan, uint64_t instance) {
+  plan.mutable_nodes(plan.nodes_size() - 1)->set_instance(instance);
+  return plan;
+}
+
 TEST(KeepableTest, RowsThatAreTheSameMayBeKept) {
   const struct {
     std::string name;
@@ -55,6 +65,7 @@ TEST(KeepableTest, RowsThatAreTheSameMayBeKept) {
       {"an end", Take(Counter(), 5)},
       {"a root of any kind", Zip({Range(5), Range(5)})},
       {"pure Python", Map(Range(5), Python(true))},
+      {"a cache", Map(Cache(Range(5)), Identity())},
   };
   for (const auto& each : cases) {
     EXPECT_EQ(Of(each.plan).why_not, "") << each.name;
@@ -76,7 +87,12 @@ TEST(KeepableTest, SaysWhyNot) {
        "flat_map_1/map_1 gives other rows in every pass"},
       {Map(ListFiles("*", true), Identity()),
        "list_files_0 gives other rows in every pass"},
-      {Map(Cache(Range(5)), Identity()), "cache_1 keeps its rows itself"},
+      {Map(InFiles(Cache(Range(5))), Identity()),
+       "cache_1 has rows that files keep"},
+      {Map(Cache(shuffled), Identity()),
+       "shuffle_1 gives other rows in every pass"},
+      {FlatMap(Range(5), ToDataset(Cache(Range(3)))),
+       "flat_map_1/cache_1 keeps its rows itself"},
       {Map(Generator(TensorOf(plan::INT64)), Identity()),
        "from_generator_0 calls Python, which may give other rows"},
       {Map(Range(5), Python(false)),
@@ -109,6 +125,15 @@ TEST(KeepableTest, PythonFunctionsAreToldApart) {
             Of(Map(Range(5), other)).functions);
   EXPECT_NE(Of(Map(Map(Range(5), Python(true)), Identity())).functions,
             Of(Map(Map(Range(5), other), Identity())).functions);
+}
+
+// Another may have been filled when files were others.
+TEST(KeepableTest, CachesAreToldApart) {
+  const auto with = [](uint64_t instance) {
+    return Of(Map(WithInstance(Cache(Range(5)), instance), Identity()));
+  };
+  EXPECT_NE(with(1).functions, with(2).functions);
+  EXPECT_EQ(with(1).functions, with(1).functions);
 }
 
 }  // namespace

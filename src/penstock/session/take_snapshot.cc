@@ -174,6 +174,7 @@ plan::Snapshot TakeSnapshot(const FrameSender& sender,
       cache->set_hits(stats.cache_hits);
       cache->set_misses(stats.cache_misses);
       cache->set_held_bytes(stats.cache_bytes);
+      cache->set_held_rows(stats.cache_misses);
       cache->set_is_complete(stats.cache_hits > 0);
     }
   }

@@ -289,6 +289,7 @@ class Reader final {
     if (knobs != last_.knobs().nodes().end()) out.knobs = knobs->second;
     out.has_cache = now.has_cache();
     out.is_cache_complete = now.cache().is_complete();
+    out.cached_rows = static_cast<double>(now.cache().held_rows());
     out.largest_row_bytes = static_cast<double>(now.largest_row_bytes());
     double bytes = 0, wait_in = 0, wait_room = 0, reads = 0, active = 0;
     double empty = 0, queued = 0, chunks = 0;

@@ -57,6 +57,7 @@ struct Measured {
   std::optional<double> found_empty_share;
   bool has_cache = false;
   bool is_cache_complete = false;
+  double cached_rows = 0;  // of a cache that this run has filled
 };
 
 struct NodeModel {

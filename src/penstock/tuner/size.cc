@@ -10,6 +10,8 @@ namespace {
 constexpr double kErrors = 2;
 // Under so many rows or files, variance is not known well enough for an end.
 constexpr double kFewest = 2;
+// Rows under way between a cache and those above it.
+constexpr double kCacheError = 0.02;
 
 Size Around(double middle, double error, double least) {
   return {std::max(least, middle - kErrors * error), middle,
@@ -71,6 +73,19 @@ std::optional<Size> RowsAfter(const Model& model, int place) {
   if (measured.cardinality.has_finite()) {
     const double rows = static_cast<double>(measured.cardinality.finite());
     return Size{rows, rows, rows};
+  }
+  // Where a cache is full nobody reads any more, but its rows were counted.
+  for (int below = place; below >= 0;) {
+    const Measured& cache = (*model.measured)[below];
+    if (cache.is_cache_complete) {
+      const NodeModel& node = model.nodes[below];
+      if (cache.cached_rows <= 0 || node.visits <= 0) return std::nullopt;
+      const double rows =
+          cache.cached_rows * model.nodes[place].visits / node.visits;
+      return Around(rows, kCacheError * rows, 0);
+    }
+    const std::vector<int>& inputs = model.nodes[below].inputs;
+    below = inputs.size() == 1 ? inputs[0] : -1;
   }
   const Sources sources = SourcesBelow(model, place);
   if (!sources.is_known) return std::nullopt;

@@ -76,6 +76,32 @@ TEST(SizeAfter, FollowsTheRowsUp) {
   EXPECT_LE(*kept->bytes.high, 1.02 * kept->bytes.middle);
 }
 
+// A full cache is read again and again, and its files never more.
+TEST(SizeAfter, CountsTheRowsOfACache) {
+  TestRun run;
+  run.nodes.resize(3);
+  TestNode& files = run.nodes[0];
+  files.name = "files";
+  files.op = plan::Node::kReadFiles;
+  files.files = Sample({1e6}, 1);
+  TestNode& cache = run.nodes[1];
+  cache.name = "cache";
+  cache.op = plan::Node::kCache;
+  cache.cache = plan::CacheCounts();
+  cache.cache->set_is_complete(true);
+  cache.cache->set_held_rows(500);
+  TestNode& half = run.nodes[2];
+  half.name = "half";
+  half.visits = 32;
+  const std::optional<RowsAndBytes> size = SizeAfter(ModelOf(run), 2);
+  ASSERT_TRUE(size);
+  EXPECT_NEAR(size->rows.middle, 250, 5);
+  EXPECT_NEAR(size->bytes.middle, 250e3, 10e3);
+  // Filled by another run: nobody knows.
+  cache.cache->set_held_rows(0);
+  EXPECT_FALSE(SizeAfter(ModelOf(run), 2));
+}
+
 TEST(SizeAfter, IsUnknownWithoutAnEndOrASource) {
   TestRun run;
   run.nodes = {Source(), Map("map", 1e-3), Batch()};
