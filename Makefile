@@ -1,7 +1,7 @@
 # The front door. Each target sets up what it needs; `make` alone lists them.
 .DEFAULT_GOAL := help
 .PHONY: help demo setup build test test-frameworks check fix sanitize matrix \
-  bench wheel clean
+  bench bench-tuner wheel clean
 
 PYTHON := .venv/bin/python
 
@@ -66,6 +66,11 @@ bench: setup  ## the benchmarks, in full; ONLY=name for some
 	@tools/build release tfrecord_bench
 	@tools/setup_frameworks || echo "bench: no peer is here; showing ours only" >&2
 	@$(PYTHON) bench/run.py $(if $(ONLY),--only $(ONLY))
+
+bench-tuner: setup  ## what tuners make of pipelines that are set up badly
+	@tools/setup bench
+	@tools/setup_frameworks || echo "bench: no peer is here; showing ours only" >&2
+	@$(PYTHON) bench/tuner/run.py
 
 wheel: setup  ## dist/penstock-*.whl: the package with its binary
 	@$(PYTHON) tools/make_wheel.py

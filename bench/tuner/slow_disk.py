@@ -47,8 +47,10 @@ def build() -> Path:
     PROGRAM.parent.mkdir(exist_ok=True)
     made = PROGRAM.with_name(f"slow_disk.{os.getpid()}")
     subprocess.run(
-        ["c++", "-std=c++20", "-O2", "-Wall", "-Wextra", "-pthread"]
-        + ["-o", made, SOURCE, *flags.stdout.split()],
+        [
+            *("c++", "-std=c++20", "-O2", "-Wall", "-Wextra", "-pthread"),
+            *("-o", made, SOURCE, *flags.stdout.split()),
+        ],
         check=True,
     )
     made.rename(PROGRAM)
@@ -61,8 +63,8 @@ def slow_disk(source: str | Path, **options: float) -> Iterator[Path]:
 
     Args:
         source: A directory.
-        options: `open_ms`, `read_ms`, `mb_per_second`, `seek_ms`, as slow_disk.cc
-            says; 0 if left out.
+        options: `open_ms`, `read_ms`, `mb_per_second`, `seek_ms`, as
+            slow_disk.cc says; 0 if left out.
     """
     program = build()
     with tempfile.TemporaryDirectory(prefix="slow_disk.") as folder:
