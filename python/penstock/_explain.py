@@ -29,6 +29,7 @@ from penstock._report import (
     Setting,
     Wall,
 )
+from penstock._rewrites import Rewrite
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -88,6 +89,7 @@ class Explanation:
         seconds: How long the trace is, in `windows` parts.
         timeline: How it went.
         tried: What `Dataset.tune` tried.
+        rewrites: What it rewrote, and what not, though one might expect it.
     """
 
     verdict: str
@@ -118,6 +120,7 @@ class Explanation:
     fingerprint: str
     timeline: tuple[Moment, ...]
     tried: tuple[Trial, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
     _knobs: Json = dataclasses.field(default_factory=dict)
     _file: _tracing.TraceFile | None = None
 

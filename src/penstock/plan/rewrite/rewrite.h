@@ -69,6 +69,7 @@ struct Pass {
   const char* name;
   const char* description;  // one line
   bool needs_measurement;   // does more with RewriteOptions.measured
+  bool saves_memory;        // less is held at once, however fast that is
 };
 
 // In the order in which they are tried, again and again until nothing changes.
