@@ -228,7 +228,8 @@ def with_tuning(dataset: Dataset, tuning: Tuning, knobs: Any) -> Dataset:
     """The same dataset but for its knobs, and how it is rewritten."""
     made = copy.copy(dataset)
     made._tokens = dataset._tokens
-    made._knobs = knobs or None
+    is_set = knobs and (knobs["nodes"] or "output_rows" in knobs)
+    made._knobs = knobs if is_set else None
     made._rewriting = tuning.rewriting
     made._tuning = tuning
     return made

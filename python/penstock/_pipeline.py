@@ -244,7 +244,7 @@ def grow(
     if any(part._knobs or part._rewriting for part in parts):
         from penstock import _tuning
 
-        _tuning.hand_on(op, parts, into)
+        _tuning.hand_on(op, inputs, parts[len(inputs) :], into)
     return into
 
 

@@ -312,16 +312,28 @@ def fit(tuning: Tuning, path: str) -> Json:
     return knobs
 
 
-def hand_on(op: str, parts: Sequence[Pipeline], into: Pipeline) -> None:
-    """Gives `into`, a node over `parts`, what is left of their tuning."""
-    if len(parts) > 1:
+def hand_on(
+    op: str,
+    inputs: Sequence[Pipeline],
+    inside: Sequence[Pipeline],
+    into: Pipeline,
+) -> None:
+    """Gives `into`, a node over `inputs`, what is left of their tuning.
+
+    Args:
+        op: Its operator.
+        inputs: The datasets that it reads.
+        inside: Those that its functions make: they are not tuned.
+        into: The dataset that it ends.
+    """
+    if len(inputs) > 1 or any(x._knobs or x._rewriting for x in inside):
         warn(
             f"tuned settings are dropped: they are by transformation, and {op} "
             "numbers those of its inputs anew. Tune the result instead.",
         )
         return
-    into._knobs = after(op, parts[0]._knobs)
-    into._rewriting = parts[0]._rewriting
+    into._knobs = after(op, inputs[0]._knobs)
+    into._rewriting = inputs[0]._rewriting
 
 
 def after(op: str, knobs: Json | None) -> Json | None:

@@ -48,6 +48,11 @@ bool HandsOn(uint32_t op) {
   }
 }
 
+bool HasCalls(const Function& function) {
+  return std::any_of(function.steps().begin(), function.steps().end(),
+                     [](const auto& step) { return step.has_call(); });
+}
+
 // What the plan says of a node beyond its description.
 struct Facts {
   std::vector<std::string> parts;  // the nodes whose work it does
@@ -71,6 +76,11 @@ void FindFacts(const Plan& plan, const std::string& prefix, FactsByName& all) {
     }
     // Of several, it is one itself.
     if (facts.parts.empty()) facts.parts.push_back(name);
+    // All that it computed has gone.
+    if (node.has_map() && IsNative(node.map().function()) &&
+        !HasCalls(node.map().function())) {
+      facts.parts.clear();
+    }
     const auto spec = FromProto(node.output());
     if (spec.ok()) facts.row_bytes = RowBytes(spec->Flatten());
   }
@@ -104,7 +114,14 @@ class Forecaster final {
 
   std::vector<Snapshot> Run() const {
     std::vector<Snapshot> made;
-    for (const Snapshot& snapshot : seen_) made.push_back(Of(snapshot));
+    uint64_t cpu = 0;
+    for (const Snapshot& snapshot : seen_) {
+      made.push_back(Of(snapshot));
+      // Nodes and process are not read at one moment: the difference of the two
+      // may fall for a moment, as no total does.
+      cpu = std::max(cpu, made.back().process().engine_cpu_ns());
+      made.back().mutable_process()->set_engine_cpu_ns(cpu);
+    }
     return made;
   }
 

@@ -5,8 +5,8 @@
 // changes is how many rows come: a filter that went before a map lets fewer
 // through to it. Work that two nodes did is done by the one that they became,
 // nodes that are gone cost nothing, and no node costs more than it did. Where a
-// pass leaves out steps of a function, that is not counted: the forecast is at
-// most too low.
+// pass leaves out some steps of a function, that is not counted: the forecast
+// is rather too low.
 #pragma once
 
 #include <string>

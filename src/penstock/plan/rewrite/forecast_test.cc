@@ -150,6 +150,17 @@ TEST(ForecastTest, NothingCostsMoreThanItDid) {
   EXPECT_EQ(nodes.at("map_2").cpu_ns(), 1400u);
 }
 
+TEST(ForecastTest, WhatIsNotComputedCostsNothing) {
+  FunctionBuilder f("first");
+  const Plan plan = Map(Shuffle(Map(Enumerate(Range(10)), DoubleSecond()), 5),
+                        f.Return(f.Arg(0)));
+  const auto nodes =
+      After(plan, {{100, 10}, {100, 10}, {100, 7000}, {100, 50}, {100, 5}},
+            "project_early");
+  EXPECT_EQ(nodes.at("map_2").cpu_ns(), 0u);
+  EXPECT_EQ(nodes.at("map_2").rows(), 200u);
+}
+
 TEST(ForecastTest, AShuffleCopiesWhatItHolds) {
   FunctionBuilder f("spread");
   std::vector<int64_t> many(1000, 1);

@@ -84,7 +84,9 @@ class Rewriter final {
     PENSTOCK_ASSIGN_OR_RETURN(Draft draft,
                               Draft::Make(plan, prefix, key_before));
     PENSTOCK_ASSIGN_OR_RETURN(bool has_changed, RunInside(draft));
-    const PlanFacts facts = FindPlanFacts(draft);
+    PlanFacts facts = FindPlanFacts(draft);
+    facts.uses_lineage |= options_.uses_lineage_later;
+    facts.is_seen |= options_.is_seen_later;
     for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
       bool is_new = false;
       for (size_t i = 0; i < kPasses.size(); ++i) {

@@ -35,6 +35,10 @@ struct RewriteOptions {
   // Rows that a filter drops need not be computed first, even if that would
   // have been an error: such errors are then not seen.
   bool may_hide_errors = false;
+  // Of what comes after the plan: random values there depend on lineages; the
+  // user's Python sees rows there, and how early.
+  bool uses_lineage_later = false;
+  bool is_seen_later = false;
   // By the node's name; empty: nothing was measured.
   absl::flat_hash_map<std::string, MeasuredRows> measured;
 };

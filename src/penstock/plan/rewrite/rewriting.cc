@@ -12,6 +12,7 @@
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/rewrite/draft.h"
+#include "penstock/plan/rewrite/pass.h"
 #include "penstock/plan/validate.h"
 
 namespace penstock::plan {
@@ -106,8 +107,14 @@ absl::StatusOr<Plan> Apply(const Plan& plan, const Rewriting& rewriting) {
   const auto count =
       static_cast<int>(std::min<uint32_t>(rewriting.nodes(), 1u << 30));
   PENSTOCK_ASSIGN_OR_RETURN(const Plan first, FirstNodes(plan, count));
-  PENSTOCK_ASSIGN_OR_RETURN(const Rewritten rewritten,
-                            Rewrite(first, OptionsOf(rewriting)));
+  RewriteOptions options = OptionsOf(rewriting);
+  if (count < plan.nodes_size()) {
+    PENSTOCK_ASSIGN_OR_RETURN(const Draft whole, Draft::Make(plan, "", 0));
+    const PlanFacts facts = FindPlanFacts(whole);
+    options.uses_lineage_later = facts.uses_lineage;
+    options.is_seen_later = facts.is_seen;
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const Rewritten rewritten, Rewrite(first, options));
   const std::string fingerprint = Fingerprint(rewritten.plan);
   if (fingerprint != rewriting.fingerprint()) {
     return absl::FailedPreconditionError(

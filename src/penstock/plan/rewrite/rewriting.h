@@ -19,7 +19,8 @@ Rewriting ToRewriting(const Plan& plan, const RewriteOptions& options,
 // top of them, with the keys and names that they have in `plan`.
 //
 // FailedPrecondition if that is not what it was when it was decided (another
-// version rewrites otherwise), or if an appended cache would hear that the
+// version rewrites otherwise; or what was appended would notice, as random
+// functions notice lineages), or if an appended cache would hear that the
 // number of rows is known now; InvalidArgument for what is no rewriting of this
 // plan.
 absl::StatusOr<Plan> Apply(const Plan& plan, const Rewriting& rewriting);

@@ -41,6 +41,11 @@ Function FirstIsEven() {
       f.Call("equal", {f.Call("mod", {f.Arg(0), f.Int(2)}), f.Int(0)}));
 }
 
+Function First() {
+  FunctionBuilder f("first");
+  return f.Return(f.Arg(0));
+}
+
 // A filter that can go before the map, over a range that is taken whole.
 Plan Filtered() {
   return Filter(Map(Enumerate(Take(Range(10), 99)), DoubleSecond()),
@@ -129,6 +134,23 @@ TEST(RewritingTest, OptionsAndFunctionsAreAppended) {
   const Plan made = ApplyOrDie(plan, rewriting);
   EXPECT_EQ(Chain(made), "range_0 flat_map_2 with_options_3");
   EXPECT_EQ(made.nodes(1).key(), plan::KeysOf(plan, 0)[2]);
+}
+
+TEST(RewritingTest, WhatIsAppendedDoesNotNotice) {
+  // Batches mix lineages, which only what is random looks at.
+  FunctionBuilder f("noise");
+  const Function noise = f.Return(f.Call(
+      "add", {f.Arg(0), f.Call("random_int",
+                               {f.Constant(Vector({})), f.Int(0), f.Int(9)})}));
+  const Plan first = Unbatch(Batch(Range(10), 2));
+  const plan::Rewriting rewriting = Decide(first);
+  EXPECT_EQ(Chain(ApplyOrDie(Batch(first, 5), rewriting)), "range_0 batch_3");
+  EXPECT_EQ(plan::Apply(Map(first, noise), rewriting).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  // Moving a filter changes no lineage.
+  EXPECT_TRUE(
+      plan::Apply(Map(Map(Filtered(), First()), noise), Decide(Filtered()))
+          .ok());
 }
 
 TEST(RewritingTest, RefusesWhatIsNoneOfThisPlan) {
