@@ -33,6 +33,8 @@ _MAX_SECONDS = 10.0
 # Of the rate before: keeping rows costs copies, in the first epoch alone.
 _LEAST_WHILE_KEEPING = 0.8
 _LEAST_GAIN = 0.02
+# What is slower by less may hold less instead.
+_MOST_LOSS = 0.05
 # Beyond a budget, with what measuring itself may be wrong by.
 _OVER = 1.1
 _MAX_WORDS = 3
@@ -78,7 +80,11 @@ class Measuring(Pipeline):
             FailedPreconditionError: There are no elements.
         """
         budget = _budget.message(cpu, memory)
-        return _explain.of_dataset(self._self(), seconds, budget, trace)
+        return _rewrites.foreseen(
+            self._self(),
+            _explain.of_dataset(self._self(), seconds, budget, trace),
+            budget,
+        )
 
     def tune(
         self,
@@ -421,7 +427,7 @@ def _judge(
             return True, f"it now is within its {what} ({100 * share:+.0f} %)"
     if -gain > noise:
         return False, f"it was slower ({100 * share:+.0f} %)"
-    if saves_memory:
+    if saves_memory and share > -_MOST_LOSS:
         return True, f"as fast ({100 * share:+.0f} %), and it holds less"
     return False, (
         f"{100 * share:+.0f} % is not beyond what chance gives "

@@ -18,15 +18,18 @@ from penstock._errors import (
     PenstockError,
 )
 from penstock._location import refused
-from penstock._report import place_of
+from penstock._report import Fix, place_of, to_interval
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+    from penstock._explain import Explanation
 
 Json = dict[str, Any]
 
 _MAX_NODES = 1 << 16
 _MAX_PASSES = 64
+# What a rewrite has to bring to be spoken of.
+_WORTH_IT = 1.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Rewrite:
             f"{node} ({place})" if place else node
             for node, place in zip(self.nodes, self.made_at, strict=True)
         )
-        return f"{self.name}: {', '.join(places)}: {self.why}"
+        return ": ".join(filter(None, (self.name, ", ".join(places), self.why)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +133,36 @@ def decide(
         tuple(dict.fromkeys(rewrites)),
         reply.get("expected", {}),
         bool(reply.get("saves_memory", False)),
+    )
+
+
+def foreseen(
+    dataset: Dataset, explanation: Explanation, budget: Json
+) -> Explanation:
+    """The explanation, with what rewriting would bring as something to do."""
+    if explanation._file is None:
+        return explanation
+    path = explanation._file.path
+    decision = decide(dataset, None, False, path, budget)
+    applied = [x for x in decision.rewrites if x.is_applied]
+    declined = tuple(x for x in decision.rewrites if not x.is_applied)
+    expected = to_interval(decision.expected.get("expected", {}))
+    fixes = list(explanation.fixes)
+    if (
+        decision.rewriting != dataset._rewriting
+        and expected.middle > _WORTH_IT * explanation.expected.middle
+    ):
+        fix = Fix(
+            title="rewrite it: " + "; ".join(map(str, applied)),
+            why="with the best settings for that; Dataset.tune() does it",
+            expected=expected,
+            settings=(),
+            needs_the_user=False,
+        )
+        best = fixes[0].expected.middle if fixes else 0.0
+        fixes.insert(0 if expected.middle > best else len(fixes), fix)
+    return dataclasses.replace(
+        explanation, fixes=tuple(fixes), rewrites=declined
     )
 
 
