@@ -120,6 +120,10 @@ class _Connection:
         self.initial_state = _engine.from_base64(info.get("state", ""))
         self.is_row_exact = bool(info.get("is_row_exact", False))
         self.fingerprint: str = info.get("fingerprint", "")
+        # What is run: as it was asked for, or as the engine decided.
+        self.rewriting = rewriting
+        if "rewriting" in info:
+            self.rewriting = _rewrites.checked(info["rewriting"])
         self._iterator = info.get("iterator", 0)
         self._socket = near
         self._poll = select.poll()
@@ -477,6 +481,7 @@ class Iterator(IteratorABC[Any]):
         )
         self._connection = connection
         self._fingerprint = connection.fingerprint
+        self._rewriting = connection.rewriting
         if position is None:
             self._state = connection.initial_state
             self._frame_rows = 0

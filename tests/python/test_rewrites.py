@@ -445,6 +445,58 @@ def test_python_functions_on_top(kept):
     )
 
 
+# ---- Without tune().
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_iterators_rewrite_where_they_may(name):
+    ds = PIPELINES[name](150)
+    asked = ds.with_options(ps.Options(rewrite=True))
+    assert asked.fingerprint() == ds.fingerprint()
+    assert rows(asked) == rows(ds)
+    with ps.Options(rewrite=True):
+        assert rows(ds) == rows(asked)
+    if name == "errors":
+        return
+    state, left = after(asked, 3)
+    assert ("rewriting" in state) == (name != "nothing_to_do")
+    for each in (asked, ds, pickle.loads(pickle.dumps(asked))):
+        assert resumed(each, state) == left
+    state, left = after(ds, 3)
+    assert "rewriting" not in state
+    assert resumed(asked, state) == left
+    # What is nearer to the end of a pipeline says it.
+    off = asked.with_options(ps.Options(rewrite=False))
+    assert "rewriting" not in iter(off).state_dict()
+
+
+def test_iterators_that_rewrote_outlive_the_engine():
+    ds = filtered().with_options(ps.Options(rewrite=True))
+    iterator = iter(ds)
+    found = [plain(next(iterator))]
+    os.kill(_engine.current().pid, signal.SIGKILL)
+    assert found + rest(iterator) == rows(filtered())
+    assert iterator.state_dict()["rewriting"]["passes"] == ["push_filter"]
+
+
+def test_knobs_are_of_the_plan_as_it_is(kept, file):
+    ds = filtered().with_options(ps.Options(rewrite=True))
+    made = ds.tune(seconds=0.3, rewrites=False)
+    made._knobs = {"nodes": {"2": {"parallelism": {"value": 2}}}}
+    assert "rewriting" not in iter(made).state_dict()
+    assert rows(made) == rows(ds)
+    made = ds.tune(seconds=0.3)
+    assert made._rewriting["passes"] == ["push_filter"]
+    assert rows(made) == rows(ds)
+
+
+def test_the_option_is_checked():
+    ds = numbers().with_options(ps.Options(rewrite=True))
+    assert "rewrite=True" in ds.describe()
+    with pytest.raises(TypeError, match="rewrite must be a bool"):
+        numbers().with_options(ps.Options(rewrite="all"))
+
+
 # ---- Files.
 
 

@@ -384,11 +384,11 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   if (fds.size() != 1) {
     return absl::InvalidArgumentError("make_iterator needs one socket");
   }
-  plan::Knobs knobs;
-  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, PlanToRun(call, knobs));
+  PENSTOCK_ASSIGN_OR_RETURN(ToRun to_run, FindPlanToRun(call));
   PENSTOCK_RETURN_IF_ERROR(plan::ValidateOptions(call.defaults()));
   PENSTOCK_ASSIGN_OR_RETURN(
-      auto pipeline, engine::Pipeline::Build(plan, call.defaults(), &service_));
+      auto pipeline,
+      engine::Pipeline::Build(to_run.plan, call.defaults(), &service_));
 
   engine::Environment environment;
   environment.executor = &executor_;
@@ -456,6 +456,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   info->set_state((*iterator)->Save());
   info->set_is_row_exact(pipeline->is_row_exact());
   info->set_fingerprint(pipeline->fingerprint());
+  if (to_run.rewriting) *info->mutable_rewriting() = *to_run.rewriting;
   for (const engine::OpInfo& op : pipeline->ops()) {
     // With a seed of its own it is none of the iterators that are counted.
     if (op.instance == 0 || seed.has_value()) continue;
@@ -470,8 +471,8 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   reading.sender = std::make_shared<FrameSender>(
       &executor_, *std::move(iterator), std::move(environment.frames),
       std::move(fds[0]), options);
-  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(knobs, *reading.sender));
-  reading.knobs = std::move(knobs);
+  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(to_run.knobs, *reading.sender));
+  reading.knobs = std::move(to_run.knobs);
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
   reading.python_before = python_.times();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,9 +80,14 @@ class Session final {
   absl::StatusOr<Response> DoRewrite(const Rewrite& call);
   static Response DoListPasses();
   static absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes);
+  struct ToRun {
+    plan::Plan plan;
+    plan::Knobs knobs;
+    // Decided here, since the plan's options ask for it.
+    std::optional<plan::Rewriting> rewriting;
+  };
   // The plan, or what it is rewritten to; and the knobs for it.
-  absl::StatusOr<plan::Plan> PlanToRun(const MakeIterator& call,
-                                       plan::Knobs& knobs);
+  absl::StatusOr<ToRun> FindPlanToRun(const MakeIterator& call);
   absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
   io::FileSystem* FilesFrom(const std::string& directory);
   // Where rows are kept in `name`, which may start from `directory`.

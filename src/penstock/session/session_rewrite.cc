@@ -59,6 +59,17 @@ plan::Planned PlannedOf(const plan::Plan& plan,
   return planned;
 }
 
+bool AsksForRewrites(const plan::Options& defaults, const plan::Plan& plan) {
+  bool asks = defaults.rewrite();
+  for (const plan::Node& node : plan.nodes()) {
+    if (node.has_with_options() &&
+        node.with_options().options().has_rewrite()) {
+      asks = node.with_options().options().rewrite();
+    }
+  }
+  return asks;
+}
+
 bool SavesMemory(const plan::Rewriting& rewriting) {
   for (const plan::Pass& pass : plan::AllPasses()) {
     if (!pass.saves_memory) continue;
@@ -120,22 +131,39 @@ Response Session::DoListPasses() {
   return response;
 }
 
-absl::StatusOr<plan::Plan> Session::PlanToRun(const MakeIterator& call,
-                                              plan::Knobs& knobs) {
-  PENSTOCK_ASSIGN_OR_RETURN(plan::Plan plan, ParsePlan(call.plan()));
-  PENSTOCK_RETURN_IF_ERROR(plan::Validate(plan));
-  knobs = call.knobs();
-  if (!call.has_rewriting()) return plan;
-  absl::StatusOr<plan::Plan> rewritten = plan::Apply(plan, call.rewriting());
-  if (rewritten.ok()) return *std::move(rewritten);
-  knobs.Clear();  // of nodes that are not there
-  // A state of what it should have become is refused, with more to say.
-  if (!call.has_state()) {
-    service_.Log(30, absl::StrCat("a tuned pipeline runs as it was written: ",
-                                  std::string(rewritten.status().message()),
-                                  "; tune it again"));
+absl::StatusOr<Session::ToRun> Session::FindPlanToRun(
+    const MakeIterator& call) {
+  ToRun found;
+  PENSTOCK_ASSIGN_OR_RETURN(found.plan, ParsePlan(call.plan()));
+  PENSTOCK_RETURN_IF_ERROR(plan::Validate(found.plan));
+  found.knobs = call.knobs();
+  if (call.has_rewriting()) {
+    absl::StatusOr<plan::Plan> rewritten =
+        plan::Apply(found.plan, call.rewriting());
+    if (rewritten.ok()) {
+      found.plan = *std::move(rewritten);
+      return found;
+    }
+    found.knobs.Clear();  // of nodes that are not there
+    // A state of what it should have become is refused, with more to say.
+    if (!call.has_state()) {
+      service_.Log(30, absl::StrCat("a tuned pipeline runs as it was written: ",
+                                    std::string(rewritten.status().message()),
+                                    "; tune it again"));
+    }
+    return found;
   }
-  return plan;
+  // A state goes on as it was begun, and knobs are of the plan as it is.
+  if (call.has_state() || !found.knobs.nodes().empty() ||
+      !AsksForRewrites(call.defaults(), found.plan)) {
+    return found;
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(plan::Rewritten rewritten,
+                            plan::Rewrite(found.plan));
+  if (rewritten.applied.empty()) return found;
+  found.rewriting = plan::ToRewriting(found.plan, {}, rewritten);
+  found.plan = std::move(rewritten.plan);
+  return found;
 }
 
 }  // namespace penstock::session

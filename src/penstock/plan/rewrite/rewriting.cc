@@ -29,12 +29,7 @@ RewriteOptions OptionsOf(const Rewriting& rewriting) {
 }
 
 // The nodes that there were, as a plan.
-absl::StatusOr<Plan> FirstNodes(const Plan& plan, int count) {
-  if (count < 1 || count > plan.nodes_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a rewriting must be of 1 to ", plan.nodes_size(),
-                     " nodes of this plan; got ", count));
-  }
+Plan FirstNodes(const Plan& plan, int count) {
   Plan first;
   *first.mutable_bound() = plan.bound();
   for (int i = 0; i < count; ++i) *first.add_nodes() = plan.nodes(i);
@@ -104,9 +99,14 @@ Rewriting ToRewriting(const Plan& plan, const RewriteOptions& options,
 }
 
 absl::StatusOr<Plan> Apply(const Plan& plan, const Rewriting& rewriting) {
-  const auto count =
-      static_cast<int>(std::min<uint32_t>(rewriting.nodes(), 1u << 30));
-  PENSTOCK_ASSIGN_OR_RETURN(const Plan first, FirstNodes(plan, count));
+  if (rewriting.nodes() < 1) {
+    return absl::InvalidArgumentError(
+        "a rewriting must be of at least 1 node; got 0");
+  }
+  // Of a longer plan, which may be the same: options count as nodes.
+  const auto count = static_cast<int>(
+      std::min(rewriting.nodes(), static_cast<uint32_t>(plan.nodes_size())));
+  const Plan first = FirstNodes(plan, count);
   RewriteOptions options = OptionsOf(rewriting);
   if (count < plan.nodes_size()) {
     PENSTOCK_ASSIGN_OR_RETURN(const Draft whole, Draft::Make(plan, "", 0));
