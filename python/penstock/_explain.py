@@ -123,6 +123,8 @@ class Explanation:
     rewrites: tuple[Rewrite, ...] = ()
     _knobs: Json = dataclasses.field(default_factory=dict)
     _file: _tracing.TraceFile | None = None
+    # Of what was run.
+    _rewriting: Json | None = None
 
     def __str__(self) -> str:
         from penstock import _report_text
@@ -344,10 +346,11 @@ def of_dataset(
     most = _budget.seconds("seconds", seconds)
     path = None if trace is None else os.fsdecode(trace)
     file = _tracing.TraceFile(path)
-    report, notes = _tracing.measure(
+    report, notes, rewriting = _tracing.measure(
         dataset, most, budget or {}, file, progress
     )
-    return from_report(report, file, notes)
+    found = from_report(report, file, notes)
+    return dataclasses.replace(found, _rewriting=rewriting)
 
 
 def of_iterator(iterator: Iterator, cpu: Any, memory: Any) -> Explanation:

@@ -263,6 +263,9 @@ def tuned(
     passes = _rewrites.chosen(rewrites)
     dataset = _begun_with(dataset, passes, may_hide_errors)
     before = _explain.of_dataset(dataset, most, wanted, progress=progress)
+    if before._rewriting != dataset._rewriting:  # Its options asked for it.
+        dataset = copy.copy(dataset)
+        dataset._rewriting = before._rewriting
     decision = _decide(dataset, before, passes, may_hide_errors, wanted)
     found = _with_rewrites(before, decision)
     knobs = _tuning.of_engine(found._knobs)
@@ -323,7 +326,7 @@ def _decide(
 ) -> Decision:
     """What to rewrite of the pipeline as it was written."""
     if passes == [] or before._file is None:
-        return Decision()
+        return Decision(dataset._rewriting)
     path = before._file.path
     found = _rewrites.decide(dataset, passes, may_hide_errors, path, budget)
     if found.rewriting is None:  # What was rewritten earlier stays so.

@@ -149,7 +149,7 @@ def foreseen(
     expected = to_interval(decision.expected.get("expected", {}))
     fixes = list(explanation.fixes)
     if (
-        decision.rewriting != dataset._rewriting
+        decision.rewriting != explanation._rewriting
         and expected.middle > _WORTH_IT * explanation.expected.middle
     ):
         fix = Fix(
