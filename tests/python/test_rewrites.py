@@ -16,6 +16,7 @@ import pytest
 
 import penstock as ps
 from penstock import _engine, _measuring, _rewrites, _tuning
+from penstock._iterator import Iterator, Start
 
 PASSES = [
     "drop_no_ops",
@@ -317,6 +318,69 @@ def test_what_is_appended_runs_on_top(name, kept):
         state, left = after(longer, 2)
         assert resumed(longer, state) == left
         assert resumed(pickle.loads(pickle.dumps(longer)), state) == left
+
+
+STEPS = [
+    lambda ds: ds.skip(0),
+    lambda ds: ds.take(10**6),
+    lambda ds: ds.batch(3).unbatch(),
+    lambda ds: ds.batch(4).map(lambda i, x: (i + 1, x * 2)).unbatch(),
+    lambda ds: ds.map(lambda i, x: (i, x + 1)),
+    lambda ds: ds.map(lambda i, x: (x, i)),
+    lambda ds: ds.map(lambda i, x: (i, ps.take(TABLE, ps.abs(x) % 53))),
+    lambda ds: ds.map(lambda i, x: (i, x + ps.random_int((), 0, 9))),
+    lambda ds: ds.filter(lambda i, x: i % 3 != 1),
+    lambda ds: ds.filter(lambda i, x: x % 5 != 2),
+    lambda ds: ds.shuffle(6),
+    lambda ds: ds.shuffle(9, seed=2),
+    lambda ds: ds.cache(),
+    lambda ds: ds.prefetch(2),
+    lambda ds: ds.repeat(2),
+    lambda ds: ds.repeat(1),
+    lambda ds: ds.ignore_errors(),
+    lambda ds: ds.enumerate().map(lambda n, x: (x[0] + n, x[1])),
+    lambda ds: ds.map(lambda i, x: (i, ps.sum(x * MANY))),
+    lambda ds: ds.flat_map(
+        lambda i, x: ps.Dataset.range(ps.abs(i) % 3)
+        .skip(0).map(lambda n: (n, n + 1)).filter(lambda n, m: n < 2)
+    ),
+    lambda ds: ds.with_options(ps.Options(name="x")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_pipeline_cut_anywhere(seed):
+    """The first steps are rewritten, those after them appended."""
+    random = np.random.default_rng(seed)
+    steps = [STEPS[i] for i in random.integers(len(STEPS), size=7)]
+    cut = int(random.integers(2, 8))
+    plain_one = pairs(40)
+    for step in steps[:cut]:
+        plain_one = step(plain_one)
+    found = _engine.call("rewrite", {"plan": plain_one._plan}).get("rewriting")
+    rewritten = copy.copy(plain_one)
+    if found is not None:
+        rewritten._rewriting = _rewrites.checked(found)
+    for step in steps[cut:]:
+        plain_one, rewritten = step(plain_one), step(rewritten)
+    for epoch in (0, 2):
+        assert _values(rewritten, epoch) == _values(plain_one, epoch)
+
+
+def _values(ds, epoch):
+    """Its rows, seeded: two datasets draw their own seeds."""
+    iterator = Iterator(ds, Start(epoch, 7))
+    found = rest(iterator)
+    iterator = Iterator(ds, Start(epoch, 7))
+    for _ in range(3):
+        try:
+            next(iterator)
+        except (StopIteration, ps.PenstockError):
+            continue
+    again = Iterator(ds, Start(epoch, 7))
+    again.load_state_dict(json.loads(json.dumps(iterator.state_dict())))
+    assert rest(again) == found[3:]
+    return found
 
 
 def test_epochs_are_counted_together(kept):
