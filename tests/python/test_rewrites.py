@@ -345,6 +345,18 @@ STEPS = [
         .skip(0).map(lambda n: (n, n + 1)).filter(lambda n, m: n < 2)
     ),
     lambda ds: ds.with_options(ps.Options(name="x")),
+    lambda ds: (
+        ds.map(lambda i, x: (i, x * MANY)).shuffle(5, seed=1)
+        .map(lambda i, x: (i, ps.sum(x)))
+    ),
+    lambda ds: (
+        ds.map(lambda i, x: (i, ps.cast(ps.cast(x * MANY, ps.uint8), ps.int64)))
+        .shuffle(4).map(lambda i, x: (i, ps.sum(x)))
+    ),
+    lambda ds: (
+        ds.map(lambda i, x: (i, x, i * x)).shuffle(5, seed=3)
+        .map(lambda i, x, y: (i, x))
+    ),
 ]  # fmt: skip
 
 

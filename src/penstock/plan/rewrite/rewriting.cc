@@ -117,6 +117,13 @@ absl::StatusOr<Plan> Apply(const Plan& plan, const Rewriting& rewriting) {
   PENSTOCK_ASSIGN_OR_RETURN(const Rewritten rewritten, Rewrite(first, options));
   const std::string fingerprint = Fingerprint(rewritten.plan);
   if (fingerprint != rewriting.fingerprint()) {
+    const absl::StatusOr<Rewritten> alone =
+        Rewrite(first, OptionsOf(rewriting));
+    if (alone.ok() && Fingerprint(alone->plan) == rewriting.fingerprint()) {
+      return absl::FailedPreconditionError(
+          "what was appended must not notice what was rewritten; its random "
+          "numbers depend on batches, or its Python on when it is called");
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("rewriting must make pipeline ", rewriting.fingerprint(),
                      " as it did when it was decided; it makes ", fingerprint));

@@ -145,8 +145,10 @@ TEST(RewritingTest, WhatIsAppendedDoesNotNotice) {
   const Plan first = Unbatch(Batch(Range(10), 2));
   const plan::Rewriting rewriting = Decide(first);
   EXPECT_EQ(Chain(ApplyOrDie(Batch(first, 5), rewriting)), "range_0 batch_3");
-  EXPECT_EQ(plan::Apply(Map(first, noise), rewriting).status().code(),
-            absl::StatusCode::kFailedPrecondition);
+  const absl::Status status =
+      plan::Apply(Map(first, noise), rewriting).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("must not notice"));
   // Moving a filter changes no lineage.
   EXPECT_TRUE(
       plan::Apply(Map(Map(Filtered(), First()), noise), Decide(Filtered()))
