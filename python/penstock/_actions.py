@@ -182,7 +182,7 @@ class Actions(Pipeline):
             >>> ps.Dataset.range(3).options()
             Options(deterministic=None, run_ahead=None, memory_budget=None,
                     max_element_bytes=None, name=None, python=None,
-                    autotune=None, kept_directory=None)
+                    autotune=None, kept_directory=None, rewrite=None)
         """
         return Options().merge(self._options)
 

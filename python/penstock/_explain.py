@@ -29,6 +29,7 @@ from penstock._report import (
     Setting,
     Wall,
 )
+from penstock._rewrites import Rewrite
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -89,6 +90,7 @@ class Explanation:
         timeline: How it went.
         decisions: What was changed while it ran, or not, and why.
         tried: What `Dataset.tune` tried.
+        rewrites: What it rewrote, and what not, though one might expect it.
     """
 
     verdict: str
@@ -120,8 +122,11 @@ class Explanation:
     timeline: tuple[Moment, ...]
     decisions: tuple[str, ...] = ()
     tried: tuple[Trial, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
     _knobs: Json = dataclasses.field(default_factory=dict)
     _file: _tracing.TraceFile | None = None
+    # Of what was run.
+    _rewriting: Json | None = None
 
     def __str__(self) -> str:
         from penstock import _report_text
@@ -344,10 +349,11 @@ def of_dataset(
     most = _budget.seconds("seconds", seconds)
     path = None if trace is None else os.fsdecode(trace)
     file = _tracing.TraceFile(path)
-    report, notes = _tracing.measure(
+    report, notes, rewriting = _tracing.measure(
         dataset, most, budget or {}, file, progress
     )
-    return from_report(report, file, notes)
+    found = from_report(report, file, notes)
+    return dataclasses.replace(found, _rewriting=rewriting)
 
 
 def of_iterator(iterator: Iterator, cpu: Any, memory: Any) -> Explanation:

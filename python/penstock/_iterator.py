@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import json
 import math
 import operator
 import os
@@ -19,7 +20,7 @@ from collections import deque
 from collections.abc import Iterator as IteratorABC
 from typing import TYPE_CHECKING, Any
 
-from penstock import _engine, _errors, _options
+from penstock import _engine, _errors, _options, _rewrites
 from penstock._chunk import RowError
 from penstock._engine import EngineGoneError
 from penstock._errors import (
@@ -30,7 +31,7 @@ from penstock._errors import (
     PenstockError,
 )
 from penstock._frames import FrameReader
-from penstock._location import refused
+from penstock._location import refused, warn
 from penstock._stats import IteratorStats, to_stats
 
 if TYPE_CHECKING:
@@ -99,12 +100,17 @@ class _Connection:
         start: Start,
         defaults: dict[str, Any],
         is_recovery: bool,
+        rewriting: dict[str, Any] | None,
     ) -> None:
         near, far = socket.socketpair()
         try:
             with far:
                 body = self._request(dataset, position, start, defaults)
                 body["is_recovery"] = is_recovery
+                if rewriting is not None:
+                    body["rewriting"] = rewriting
+                if dataset._knobs and rewriting == dataset._rewriting:
+                    body["knobs"] = dataset._knobs
                 info = self._make(dataset, body, far)
         except BaseException:
             near.close()
@@ -114,6 +120,10 @@ class _Connection:
         self.initial_state = _engine.from_base64(info.get("state", ""))
         self.is_row_exact = bool(info.get("is_row_exact", False))
         self.fingerprint: str = info.get("fingerprint", "")
+        # What is run: as it was asked for, or as the engine decided.
+        self.rewriting = rewriting
+        if "rewriting" in info:
+            self.rewriting = _rewrites.checked(info["rewriting"])
         self._iterator = info.get("iterator", 0)
         self._socket = near
         self._poll = select.poll()
@@ -154,8 +164,6 @@ class _Connection:
             "defaults": defaults,
             "last": dataset._last_states(),
         }
-        if dataset._knobs:
-            body["knobs"] = dataset._knobs
         if position is not None:
             body["state"] = _engine.to_base64(position.state)
             body["skip_rows"] = position.skip
@@ -312,6 +320,8 @@ class Iterator(IteratorABC[Any]):
     def __init__(self, dataset: Dataset, start: Start | None = None) -> None:
         self._dataset = dataset
         self._start = start or Start()
+        # What is run: the dataset's own, or that of a state.
+        self._rewriting = dataset._rewriting
         self._defaults = _options.defaults().to_json()
         self._lock = threading.RLock()
         self._is_closed = False
@@ -462,10 +472,16 @@ class Iterator(IteratorABC[Any]):
     ) -> _Connection:
         self._disconnect()
         connection = _Connection(
-            self._dataset, position, self._start, self._defaults, is_recovery
+            self._dataset,
+            position,
+            self._start,
+            self._defaults,
+            is_recovery,
+            self._rewriting,
         )
         self._connection = connection
         self._fingerprint = connection.fingerprint
+        self._rewriting = connection.rewriting
         if position is None:
             self._state = connection.initial_state
             self._frame_rows = 0
@@ -512,16 +528,22 @@ class Iterator(IteratorABC[Any]):
     def _state_at(self, position: Position) -> dict[str, Any]:
         """What `state_dict()` gave at `position`."""
         text = _engine.to_base64(position.state)
-        return {
+        state = {
             "version": _STATE_VERSION,
             "fingerprint": self._fingerprint,
             "state": text,
             "skip": position.skip,
-            "crc32": _crc32(text, position.skip),
+            "crc32": _crc32(text, position.skip, self._rewriting),
         }
+        if self._rewriting is not None:
+            state["rewriting"] = self._rewriting
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes to where `state` was taken: the element after it comes next.
+
+        A state of a pipeline that `tune` has rewritten fits that pipeline as it
+        was written, too, and the other way round: it goes on as it was begun.
 
         Raises:
             DataLossError: The state is damaged.
@@ -531,7 +553,10 @@ class Iterator(IteratorABC[Any]):
             text, skip = state["state"], state["skip"]
             if type(skip) is not int or not 0 <= skip < 1 << 63:
                 raise ValueError
-            is_whole = state["crc32"] == _crc32(text, skip)
+            rewriting = state.get("rewriting")
+            is_whole = state["crc32"] == _crc32(text, skip, rewriting)
+            if rewriting is not None and is_whole:
+                rewriting = _rewrites.checked(rewriting)
             data = base64.b64decode(text, validate=True)
             is_known = state["version"] == _STATE_VERSION
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -551,27 +576,43 @@ class Iterator(IteratorABC[Any]):
         if not is_whole:
             raise refused(
                 DataLossError,
-                f"a state must have the checksum {_crc32(text, skip)}; got "
+                "a state must have the checksum "
+                f"{_crc32(text, skip, rewriting)}; got "
                 f"{state['crc32']!r}: it is damaged.\n"
                 "  Use an earlier checkpoint.",
             )
         with self._lock:
             if self._is_closed:
                 raise _closed()
-            before = self._connection
-            self._connection = None
+            before = self._connection, self._rewriting
+            self._connection, self._rewriting = None, rewriting
             try:
                 self._connect(Position(data, skip))
             except PenstockError as error:
-                self._connection = before
+                self._connection, self._rewriting = before
                 raise refused(type(error), str(error)) from None
             except BaseException:
-                self._connection = before
+                self._connection, self._rewriting = before
                 raise
-            if before is not None:
-                before.close()
+            self._say_if_other()
+            if before[0] is not None:
+                before[0].close()
             self._has_ended = False
             self._died_at = None
+
+    def _say_if_other(self) -> None:
+        """Warns if it goes on otherwise than its dataset would begin."""
+        tuned = self._dataset._rewriting
+        if tuned is None or self._rewriting == tuned:
+            return
+        how = "as it was written"
+        if self._rewriting is not None:
+            how = "rewritten in another way"
+        warn(
+            f"this state was saved by the pipeline {how}, and goes on so until "
+            "it ends: without what tune() has rewritten and set since. "
+            "Iterators that begin anew have it.",
+        )
 
     def stats(self) -> IteratorStats:
         """What the iterator has done so far, in all and by transformation."""
@@ -672,8 +713,13 @@ def _closed() -> FailedPreconditionError:
     )
 
 
-def _crc32(state: str, skip: int) -> int:
-    return zlib.crc32(f"{state}/{skip}".encode())
+def _crc32(
+    state: str, skip: int, rewriting: dict[str, Any] | None = None
+) -> int:
+    text = f"{state}/{skip}"
+    if rewriting is not None:
+        text += json.dumps(rewriting, sort_keys=True)
+    return zlib.crc32(text.encode())
 
 
 _iterators: weakref.WeakSet[Iterator] = weakref.WeakSet()

@@ -6,19 +6,21 @@ import copy
 import dataclasses
 import math
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from penstock import _budget, _explain, _tuning
+from penstock import _budget, _explain, _rewrites, _tuning
 from penstock._errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     InvalidTypeError,
 )
 from penstock._explain import Explanation, Trial
-from penstock._location import refused
+from penstock._location import refused, warn
 from penstock._pipeline import Pipeline
 from penstock._report import Setting
 from penstock._report_text import setting_text
+from penstock._rewrites import Decision
 from penstock._tracing import Progress
 from penstock._tuning import Tuning, TuningDiff
 from penstock._units import time_text
@@ -31,6 +33,8 @@ _MAX_SECONDS = 10.0
 # Of the rate before: keeping rows costs copies, in the first epoch alone.
 _LEAST_WHILE_KEEPING = 0.8
 _LEAST_GAIN = 0.02
+# What is slower by less may hold less instead.
+_MOST_LOSS = 0.05
 # Beyond a budget, with what measuring itself may be wrong by.
 _OVER = 1.1
 _MAX_WORDS = 3
@@ -76,7 +80,11 @@ class Measuring(Pipeline):
             FailedPreconditionError: There are no elements.
         """
         budget = _budget.message(cpu, memory)
-        return _explain.of_dataset(self._self(), seconds, budget, trace)
+        return _rewrites.foreseen(
+            self._self(),
+            _explain.of_dataset(self._self(), seconds, budget, trace),
+            budget,
+        )
 
     def tune(
         self,
@@ -84,14 +92,18 @@ class Measuring(Pipeline):
         memory: int | str | None = None,
         disk: int | str | None = None,
         seconds: float = 5.0,
+        rewrites: bool | Iterable[str] = True,
+        may_hide_errors: bool = False,
     ) -> Dataset:
         """The same pipeline, with the settings that make it fastest.
 
-        It is measured, the best settings are computed from that, and it is
-        measured again with them: they are used if it is faster beyond doubt,
-        and the pipeline is as before if not. `explanation.tried` says so.
-        Elements, their order and saved states stay the same. Settings in the
-        program (`num_parallel_calls`, `buffer_size`) are changed as well.
+        It is measured; transformations are put in a better order where nobody
+        can tell; the best settings are computed from that, and it is measured
+        again with them: they are used if it is faster beyond doubt, and the
+        pipeline is as before if not. `explanation.tried` says so. Elements,
+        their order and randomness stay the same, and saved states load into
+        both. Settings in the program (`num_parallel_calls`, `buffer_size`) are
+        changed as well.
 
         What is appended later runs with the settings that it has by itself.
         They travel with the dataset, to other processes too.
@@ -108,8 +120,18 @@ class Measuring(Pipeline):
             memory: Bytes that may be used, or text such as "2GB"; all if None.
             disk: Bytes of disk that may be used, in the same way.
             seconds: How long to measure each time, at most 10.
+            rewrites: Which rewrites may be done: all, none, or those named, as
+                `penstock tune --list-rewrites` shows them.
+            may_hide_errors: Elements that a filter drops need not be computed
+                first, even if that would have been an error: such errors are
+                then not seen.
+
+        Raises:
+            InvalidArgumentError: There is no such rewrite.
         """
-        return tuned(self._self(), cpu, memory, disk, seconds)
+        return tuned(
+            self._self(), cpu, memory, disk, seconds, rewrites, may_hide_errors
+        )
 
     @property
     def explanation(self) -> Explanation:
@@ -145,9 +167,17 @@ class Measuring(Pipeline):
                 f"diff is of two datasets of one pipeline; got {mine} and "
                 f"{theirs}",
             )
-        if self._tuning is None or self._knobs == other._knobs:
+        is_same = (self._knobs, self._rewriting) == (
+            other._knobs,
+            other._rewriting,
+        )
+        if self._tuning is None or is_same:
             return TuningDiff()
-        return TuningDiff(self._tuning.settings)
+        changes = TuningDiff(self._tuning.settings)
+        changes.rewrites = tuple(
+            rewrite for rewrite in self._tuning.rewrites if rewrite.is_applied
+        )
+        return changes
 
     def save_tuning(self, path: str | os.PathLike[str]) -> None:
         """Keeps what `tune` chose in a file, for `load_tuning`.
@@ -170,8 +200,8 @@ class Measuring(Pipeline):
     def load_tuning(self, path: str | os.PathLike[str]) -> Dataset:
         """The same pipeline, with the settings in a file of `save_tuning`.
 
-        On another machine than that where they were chosen, they are used with
-        a warning.
+        What was rewritten is rewritten again. On another machine than that
+        where they were chosen, they are used with a warning.
 
         Raises:
             DataLossError: The file is damaged, or something else.
@@ -188,14 +218,25 @@ class Measuring(Pipeline):
                 f"pipeline {found.fingerprint}.\n  Tune this one, or load it "
                 "where it was tuned: before anything was appended.",
             )
+        if found.rewriting is not None:
+            why = _rewrites.why_not(self._self(), found.rewriting)
+            if why:
+                warn(
+                    f"the tuning in {name!r} is of another version of penstock "
+                    f"({why}). Neither what it rewrote nor its settings are "
+                    "used; tune() again.",
+                )
+                return self._self()
         return with_tuning(self._self(), found, _tuning.fit(found, name))
 
 
 def with_tuning(dataset: Dataset, tuning: Tuning, knobs: Any) -> Dataset:
-    """The same dataset but for its knobs."""
+    """The same dataset but for its knobs, and how it is rewritten."""
     made = copy.copy(dataset)
     made._tokens = dataset._tokens
-    made._knobs = knobs or None
+    is_set = knobs and (knobs["nodes"] or "output_rows" in knobs)
+    made._knobs = knobs if is_set else None
+    made._rewriting = tuning.rewriting
     made._tuning = tuning
     return made
 
@@ -206,6 +247,8 @@ def tuned(
     memory: Any = None,
     disk: Any = None,
     seconds: Any = 5.0,
+    rewrites: Any = True,
+    may_hide_errors: bool = False,
     progress: Progress | None = None,
 ) -> Dataset:
     """What `Dataset.tune` gives; two runs at most."""
@@ -217,9 +260,16 @@ def tuned(
         "no_cache": "memory_bytes" not in budget,
     }
     most = min(_MAX_SECONDS, _budget.seconds("seconds", seconds))
+    passes = _rewrites.chosen(rewrites)
+    dataset = _begun_with(dataset, passes, may_hide_errors)
     before = _explain.of_dataset(dataset, most, wanted, progress=progress)
-    knobs = _tuning.of_engine(before._knobs)
-    settings = before.settings
+    if before._rewriting != dataset._rewriting:  # Its options asked for it.
+        dataset = copy.copy(dataset)
+        dataset._rewriting = before._rewriting
+    decision = _decide(dataset, before, passes, may_hide_errors, wanted)
+    found = _with_rewrites(before, decision)
+    knobs = _tuning.of_engine(found._knobs)
+    settings = found.settings
     if "memory_bytes" not in budget:
         # How far the engine runs ahead is bounded in bytes already; in small
         # elements, few of them are far too little.
@@ -227,54 +277,127 @@ def tuned(
         settings = tuple(s for s in settings if s.knob != "output_rows")
     cores, memory_bytes = _tuning.machine()
     tuning = Tuning(
-        fingerprint=before.fingerprint,
+        fingerprint=dataset.fingerprint(),
         knobs=knobs,
         settings=settings,
         cores=cores,
         memory_bytes=memory_bytes,
-        needs_bytes=before.expected_memory_bytes,
+        needs_bytes=found.expected_memory_bytes,
         rate_before=before.rate,
         rate=before.rate,
+        rewriting=decision.rewriting,
+        rewrites=decision.rewrites,
     )
-    if not settings:
+    is_rewritten = decision.rewriting != dataset._rewriting
+    if not settings and not is_rewritten:
         made = _as_before(dataset, tuning)
-        made._explanation = before
+        made._explanation = found
         return made
-    candidate = with_tuning(dataset, tuning, knobs)
+    is_free = not settings and dataset._knobs is None
+    if is_free:  # It finds its own while it runs, as it did before.
+        tuning = dataclasses.replace(tuning, knobs={"nodes": {}})
+    candidate = with_tuning(dataset, tuning, None if is_free else knobs)
     rate = 0.0
     try:
         after = _explain.of_dataset(candidate, most, budget, progress=progress)
         rate = after.rate
-        is_kept, why = _judge(before, after, budget)
+        is_kept, why = _judge(
+            found, after, budget, is_rewritten and decision.saves_memory
+        )
     except FailedPreconditionError as error:  # It ended too soon.
         is_kept, why = False, str(error).partition("\n")[0]
-    trial = Trial(_words(settings), before.expected, rate, is_kept, why)
+    words = _words(settings, decision if is_rewritten else Decision())
+    trial = Trial(words, found.expected, rate, is_kept, why)
     if is_kept:
         made = candidate
         made._tuning = dataclasses.replace(tuning, rate=rate)
     else:
         made = _as_before(dataset, tuning)
-    made._explanation = dataclasses.replace(before, tried=(trial,))
+    made._explanation = dataclasses.replace(found, tried=(trial,))
     return made
 
 
-def _as_before(dataset: Dataset, tuning: Tuning) -> Dataset:
-    knobs = dataset._knobs
-    none = dataclasses.replace(
-        tuning, knobs=knobs or {"nodes": {}}, settings=()
+def _decide(
+    dataset: Dataset,
+    before: Explanation,
+    passes: list[str] | None,
+    may_hide_errors: bool,
+    budget: dict[str, Any],
+) -> Decision:
+    """What to rewrite of the pipeline as it was written."""
+    if passes == [] or before._file is None:
+        return Decision(dataset._rewriting)
+    path = before._file.path
+    found = _rewrites.decide(dataset, passes, may_hide_errors, path, budget)
+    if found.rewriting is None:  # What was rewritten earlier stays so.
+        return dataclasses.replace(found, rewriting=dataset._rewriting)
+    return found
+
+
+def _begun_with(
+    dataset: Dataset, passes: list[str] | None, may_hide_errors: bool
+) -> Dataset:
+    """The dataset, as it was written if it is rewritten as it may not be."""
+    now = dataset._rewriting
+    if now is None or (
+        passes is None and may_hide_errors == now.get("may_hide_errors", False)
+    ):
+        return dataset
+    made = copy.copy(dataset)
+    made._knobs = made._rewriting = made._tuning = None
+    return made
+
+
+def _with_rewrites(before: Explanation, decision: Decision) -> Explanation:
+    """What was found, with what is expected of the rewritten pipeline."""
+    found = dataclasses.replace(before, rewrites=decision.rewrites)
+    if not any(rewrite.is_applied for rewrite in decision.rewrites):
+        return found
+    if not decision.expected:
+        # Knobs of the one are none of the other.
+        return dataclasses.replace(found, settings=(), _knobs={})
+    then = _explain.from_report(decision.expected, None, [])
+    return dataclasses.replace(
+        found,
+        settings=then.settings,
+        expected=then.expected,
+        expected_cores=then.expected_cores,
+        expected_memory_bytes=then.expected_memory_bytes,
+        is_over_memory=then.is_over_memory,
+        _knobs=then._knobs,
     )
-    return with_tuning(dataset, none, knobs)
 
 
-def _words(settings: tuple[Setting, ...]) -> str:
-    names = [setting_text(s).partition(" (")[0] for s in settings]
+def _as_before(dataset: Dataset, tuning: Tuning) -> Dataset:
+    if dataset._tuning is not None:  # What was found earlier stays.
+        return with_tuning(dataset, dataset._tuning, dataset._knobs)
+    none = dataclasses.replace(
+        tuning,
+        knobs=dataset._knobs or {"nodes": {}},
+        settings=(),
+        rewriting=dataset._rewriting,
+        rewrites=(),
+    )
+    return with_tuning(dataset, none, dataset._knobs)
+
+
+def _words(settings: tuple[Setting, ...], decision: Decision) -> str:
+    names = [
+        f"{rewrite.name} of {', '.join(rewrite.nodes)}"
+        for rewrite in decision.rewrites
+        if rewrite.is_applied
+    ]
+    names += [setting_text(s).partition(" (")[0] for s in settings]
     more = len(names) - _MAX_WORDS
     shown = "; ".join(names[:_MAX_WORDS])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _judge(
-    before: Explanation, after: Explanation, budget: dict[str, Any]
+    before: Explanation,
+    after: Explanation,
+    budget: dict[str, Any],
+    saves_memory: bool = False,
 ) -> tuple[bool, str]:
     """Whether the second run is better than the first, and why."""
     seconds = min(before.seconds, after.seconds)
@@ -307,6 +430,8 @@ def _judge(
             return True, f"it now is within its {what} ({100 * share:+.0f} %)"
     if -gain > noise:
         return False, f"it was slower ({100 * share:+.0f} %)"
+    if saves_memory and share > -_MOST_LOSS:
+        return True, f"as fast ({100 * share:+.0f} %), and it holds less"
     return False, (
         f"{100 * share:+.0f} % is not beyond what chance gives "
         f"({100 * noise / before.rate if before.rate else 0:.0f} %)"

@@ -91,6 +91,9 @@ class Options:
         python: How Python functions are run.
         autotune: Whether settings that the program leaves open are chosen while
             it runs; True if None. Elements and their order do not depend on it.
+        rewrite: Whether transformations are put in a better order where nobody
+            can tell, as far as that can be known without measuring; False if
+            None. `Dataset.tune` knows more.
         kept_directory: Where elements that are the same in every epoch may be
             kept, if that makes it faster, so that the next run of the program
             starts with them. It is made if need be, for this user alone.
@@ -104,6 +107,7 @@ class Options:
     python: PythonOptions | None = None
     autotune: bool | None = None
     kept_directory: str | None = None
+    rewrite: bool | None = None
 
     def merge(self, later: Options) -> Options:
         """These options with those of `later` that are set.
@@ -154,6 +158,7 @@ class Options:
                 "autotune": bool,
                 "deterministic": bool,
                 "python": PythonOptions,
+                "rewrite": bool,
             }
             want = kinds.get(name, str)
             if not isinstance(found, want):

@@ -84,6 +84,9 @@ class Pipeline:
     _epoch: int | None = None
     # Knobs of a run, by node: the Knobs message, as `tune` chose them.
     _knobs: Json | None = None
+    # How its plan is rewritten before it is run: the Rewriting message. Knobs
+    # are then of what that makes.
+    _rewriting: Json | None = None
     _element_spec: Any = None
     _fingerprint: str | None = None
 
@@ -130,6 +133,7 @@ class Pipeline:
             "options": self._options,
             "epoch": self._epoch,
             "knobs": self._knobs,
+            "rewriting": self._rewriting,
         }
 
     def __setstate__(self, state: Json) -> None:
@@ -141,6 +145,7 @@ class Pipeline:
         self._options = state["options"]
         self._epoch = state["epoch"]
         self._knobs = state.get("knobs")
+        self._rewriting = state.get("rewriting")
         self._tokens = ()
         self._recording = None
         self._bound = 0
@@ -236,10 +241,10 @@ def grow(
         into._options = into._options.merge(options)
     into._captures = tuple(merged.values())
     into._tokens = tuple(_token(int(i)) for i in reply.get("instances", ()))
-    if any(part._knobs for part in parts):
+    if any(part._knobs or part._rewriting for part in parts):
         from penstock import _tuning
 
-        into._knobs = _tuning.after(op, [part._knobs for part in parts])
+        _tuning.hand_on(op, inputs, parts[len(inputs) :], into)
     return into
 
 

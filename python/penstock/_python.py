@@ -423,6 +423,7 @@ def _learn(packed: Packed, dataset: Pipeline, reason: str) -> Any:
     sample = copy.copy(dataset)
     sample._plan = _engine.call("sample", {"plan": dataset._plan})["plan"]
     sample._tokens = ()
+    sample._knobs = sample._rewriting = None
     text = _spec.TensorSpec((), string)
     function = _recorded(packed, text, reason)
     probe = append(

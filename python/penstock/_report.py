@@ -20,7 +20,8 @@ def _optional(source: Json, name: str) -> float | None:
     return float(source[name]) if name in source else None
 
 
-def _place(source: Json) -> str:
+def place_of(source: Json) -> str:
+    """`file:line` of a message that has a Location; empty without one."""
     made_at = source.get("made_at", {})
     if not made_at.get("file"):
         return ""
@@ -214,7 +215,7 @@ def to_node(message: Json) -> NodeReport:
     return NodeReport(
         node=int(message.get("node", 0)),
         name=message.get("name", ""),
-        made_at=_place(message),
+        made_at=place_of(message),
         cpu_share=_number(message, "cpu_share"),
         cpu_ns=_number(message, "cpu_ns"),
         cpu_error=_number(message, "cpu_error"),
@@ -258,7 +259,7 @@ def to_setting(message: Json) -> Setting:
         after=int(message.get("to", 0)),
         why=message.get("why", ""),
         is_pinned=bool(message.get("is_pinned", False)),
-        made_at=_place(message),
+        made_at=place_of(message),
     )
 
 

@@ -57,6 +57,8 @@ def html(e: Explanation) -> str:
         "<h3>What to do</h3>",
         _fixes(e),
     ]
+    for title, items in words.rewrite_lists(e):
+        out += [f"<h3>{title.capitalize()}</h3>", _list(items)]
     if e.tried:
         out += ["<h3>Tried</h3>", _list(map(words.trial_text, e.tried))]
     if e.decisions:

@@ -177,6 +177,10 @@ def text(
     lines += _resources(e, pen)
     lines += _memory(e, pen)
     lines += _fixes(e, pen)
+    for title, items in rewrite_lists(e):
+        lines += pen.heading(title)
+        for item in items:
+            lines += pen.wrap(item, "  ", "    ")
     if e.tried:
         lines += pen.heading("tried")
         for trial in e.tried:
@@ -386,6 +390,15 @@ def _fixes(e: Explanation, pen: _Pen) -> list[str]:
             if words:
                 lines += pen.wrap(words, "    ", "    ")
     return lines
+
+
+def rewrite_lists(e: Explanation) -> list[tuple[str, list[str]]]:
+    """What was rewritten, and what was not, each with its title."""
+    lists = [
+        (title, [str(x) for x in e.rewrites if x.is_applied == is_applied])
+        for title, is_applied in (("rewritten", True), ("not rewritten", False))
+    ]
+    return [(title, items) for title, items in lists if items]
 
 
 def trial_text(trial: Trial) -> str:

@@ -128,8 +128,11 @@ def measure(
     budget: Json,
     file: TraceFile,
     progress: Progress | None = None,
-) -> tuple[Json, list[str]]:
-    """Runs it for that long at most; gives the report, and notes on the run.
+) -> tuple[Json, list[str], Json | None]:
+    """Runs it for that long at most.
+
+    Returns:
+        The report, notes on the run, and how what was run is rewritten.
 
     Raises:
         DeadlineExceededError: Nothing came in that time.
@@ -182,7 +185,7 @@ def measure(
     if stats.nodes and stats.nodes[-1].errors == stats.rows:
         with Iterator(dataset, start) as iterator:
             next(iterator)  # Raises what is wrong with all of them.
-    return report, _errors_in(stats)
+    return report, _errors_in(stats), iterator._rewriting
 
 
 def _nothing_came(seconds: float, stats: IteratorStats) -> str:

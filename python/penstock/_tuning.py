@@ -7,9 +7,10 @@ import dataclasses
 import json
 import os
 import tempfile
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from penstock import _engine
+from penstock import _engine, _rewrites
 from penstock._errors import (
     DataLossError,
     InvalidArgumentError,
@@ -20,13 +21,19 @@ from penstock._errors import (
 from penstock._location import refused, warn
 from penstock._report import Setting
 from penstock._report_text import setting_text
+from penstock._rewrites import Rewrite
 from penstock._units import si_bytes
 from penstock._version import version
+
+if TYPE_CHECKING:
+    from penstock._pipeline import Pipeline
 
 Json = dict[str, Any]
 
 _KIND = "penstock tuning"
-_VERSION = 1
+_VERSION = 2
+# Those before rewrites have none, and are the same otherwise.
+_VERSIONS = (1, _VERSION)
 _MAX_FILE_BYTES = 16 << 20
 _MAX_NODES = 1 << 16
 # Of the node's knobs: what the engine takes.
@@ -41,18 +48,23 @@ _MOST = {
 class TuningDiff(tuple[Setting, ...]):
     """What tuning changed: settings, as data; `print` shows them.
 
+    `rewrites` has what was rewritten.
+
     Example:
         >>> print(ps.Dataset.range(5).tune(seconds=0.3).diff(
         ...     ps.Dataset.range(5)))
         nothing changed...
     """
 
-    __slots__ = ()
+    rewrites: tuple[Rewrite, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(len(self) or self.rewrites)
 
     def __str__(self) -> str:
         if not self:
             return "nothing changed"
-        return "\n".join(map(setting_text, self))
+        return "\n".join([*map(str, self.rewrites), *map(setting_text, self)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +80,9 @@ class Tuning:
     needs_bytes: float
     rate_before: float
     rate: float
+    # What the knobs are of, where it is not the pipeline as it was written.
+    rewriting: Json | None = None
+    rewrites: tuple[Rewrite, ...] = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         body = {
@@ -85,6 +100,9 @@ class Tuning:
             "knobs": self.knobs,
             "settings": [dataclasses.asdict(s) for s in self.settings],
         }
+        if self.rewriting is not None:
+            body["rewriting"] = self.rewriting
+            body["rewrites"] = [dataclasses.asdict(r) for r in self.rewrites]
         _replace(os.fsdecode(path), json.dumps(body, indent=1) + "\n")
 
 
@@ -140,7 +158,7 @@ def load(path: str | os.PathLike[str]) -> Tuning:
         raise _damaged(name, f"no JSON ({error})") from None
     if not isinstance(body, dict) or body.get("kind") != _KIND:
         raise _damaged(name, "another kind of JSON")
-    if body.get("version") != _VERSION:
+    if body.get("version") not in _VERSIONS:
         raise refused(
             InvalidArgumentError,
             f"a tuning must be of version {_VERSION}; {name!r} has "
@@ -156,6 +174,10 @@ def load(path: str | os.PathLike[str]) -> Tuning:
             needs_bytes=_count(body["needs_bytes"]),
             rate_before=_count(body["rate_before"]),
             rate=_count(body["rate"]),
+            rewriting=_rewrites.checked(body["rewriting"])
+            if "rewriting" in body
+            else None,
+            rewrites=tuple(map(_rewrites.to_rewrite, body.get("rewrites", ()))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(name, f"one with a wrong part ({error!r})") from None
@@ -290,22 +312,37 @@ def fit(tuning: Tuning, path: str) -> Json:
     return knobs
 
 
-def after(op: str, knobs: list[Json | None]) -> Json | None:
-    """What is left of inputs' knobs after a node on top of them.
+def hand_on(
+    op: str,
+    inputs: Sequence[Pipeline],
+    inside: Sequence[Pipeline],
+    into: Pipeline,
+) -> None:
+    """Gives `into`, a node over `inputs`, what is left of their tuning.
 
-    Nodes are numbered from the sources on, so those below one more node keep
-    their numbers. Where plans are joined they do not.
+    Args:
+        op: Its operator.
+        inputs: The datasets that it reads.
+        inside: Those that its functions make: they are not tuned.
+        into: The dataset that it ends.
     """
-    given = [each for each in knobs if each]
-    if not given:
-        return None
-    if len(knobs) > 1:
+    if len(inputs) > 1 or any(x._knobs or x._rewriting for x in inside):
         warn(
             f"tuned settings are dropped: they are by transformation, and {op} "
             "numbers those of its inputs anew. Tune the result instead.",
         )
-        return None
-    if op == "with_options":
-        return given[0]
+        return
+    into._knobs = after(op, inputs[0]._knobs)
+    into._rewriting = inputs[0]._rewriting
+
+
+def after(op: str, knobs: Json | None) -> Json | None:
+    """What is left of the input's knobs after a node on top of it.
+
+    Nodes are numbered from the sources on, so those below one more node keep
+    their numbers. Where plans are joined they do not.
+    """
+    if knobs is None or op == "with_options":
+        return knobs
     # What is kept ready at the end was for the elements there.
-    return {"nodes": given[0]["nodes"]}
+    return {"nodes": knobs["nodes"]}

@@ -7,7 +7,13 @@ import json
 import os
 import sys
 
-from penstock import _budget, _explain, _report_html, _report_text
+from penstock import (
+    _budget,
+    _explain,
+    _report_html,
+    _report_text,
+    _rewrites,
+)
 from penstock._command_line import (
     Progress,
     UsageError,
@@ -80,13 +86,11 @@ def _explained(
         )
     progress = Progress(sys.stderr, None, options.seconds)
     try:
-        return _explain.of_dataset(
-            dataset,
-            options.seconds,
-            budget(options),
-            options.trace,
-            progress.show,
+        limits = budget(options)
+        found = _explain.of_dataset(
+            dataset, options.seconds, limits, options.trace, progress.show
         )
+        return _rewrites.foreseen(dataset, found, limits)
     finally:
         progress.end()
 

@@ -6,8 +6,9 @@ import argparse
 import dataclasses
 import json
 import sys
+from typing import Any
 
-from penstock import _measuring, _report_text
+from penstock import _measuring, _report_text, _rewrites
 from penstock._command_line import (
     Progress,
     UsageError,
@@ -20,8 +21,9 @@ from penstock._errors import PenstockError
 from penstock.explain import add_budget, budget
 
 _HELP = """\
-Measures the pipeline, computes the best settings from that, and measures it
-again with them. They are kept if it is faster beyond doubt.
+Measures the pipeline, rewrites it where nobody can tell, computes the best
+settings for that, and measures it again. They are kept if it is faster beyond
+doubt.
 
 NAME is a Dataset in FILE, or a function without arguments that makes one. What
 --write wrote is used with dataset.load_tuning(FILE).
@@ -29,6 +31,8 @@ NAME is a Dataset in FILE, or a function without arguments that makes one. What
 examples:
   penstock tune train.py:dataset --write tuned.json
   penstock tune train.py:dataset --cpu 8 --memory 16GiB
+  penstock tune train.py:dataset --without push_filter
+  penstock tune --list-rewrites
 
 exit codes:
   0    it was tuned, or is best as it is
@@ -43,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         budget(options)
+        _passes(options)
         dataset = load(options.pipeline)
     except UsageError as error:
         print(f"penstock tune: {error}", file=sys.stderr)
@@ -60,6 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
             options.memory,
             options.disk,
             options.seconds,
+            _passes(options),
+            options.may_hide_errors,
             progress.show,
         )
         if options.write is not None:
@@ -76,12 +83,48 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+class _ListRewrites(argparse.Action):
+    """Shows them and ends, as --help does."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(nargs=0, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        found = _rewrites.passes()
+        width = max(len(name) for name, _ in found)
+        for name, description in found:
+            print(f"{name:<{width}}  {description}")
+        parser.exit()
+
+
+def _passes(options: argparse.Namespace) -> bool | list[str]:
+    """The rewrites that may be done.
+
+    Raises:
+        UsageError: There is no such rewrite.
+    """
+    if options.no_rewrites:
+        return False
+    if not options.without:
+        return True
+    known = [name for name, _ in _rewrites.passes()]
+    for name in options.without:
+        if name not in known:
+            raise UsageError(
+                f"--without must name one of {', '.join(known)}; got {name!r}"
+            )
+    return [name for name in known if name not in options.without]
+
+
 def _text(dataset: Dataset, tuned: Dataset) -> str:
     explanation = tuned.explanation
     lines = [explanation.verdict]
     changes = tuned.diff(dataset)
     if not explanation.tried:
         lines.append("it is best as it is: no setting would make it faster")
+    for rewrite in explanation.rewrites:
+        if not rewrite.is_applied:
+            lines.append(f"not rewritten: {rewrite}")
     for trial in explanation.tried:
         lines.append(f"tried {_report_text.trial_text(trial)}")
     if changes:
@@ -90,9 +133,11 @@ def _text(dataset: Dataset, tuned: Dataset) -> str:
 
 
 def _as_json(dataset: Dataset, tuned: Dataset) -> str:
+    changes = tuned.diff(dataset)
     found = {
         "explanation": tuned.explanation.to_json(),
-        "changes": [dataclasses.asdict(s) for s in tuned.diff(dataset)],
+        "changes": [dataclasses.asdict(s) for s in changes],
+        "rewrites": [dataclasses.asdict(r) for r in changes.rewrites],
     }
     return json.dumps(found)
 
@@ -112,6 +157,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--write", metavar="FILE", help="write the settings to FILE (JSON)"
+    )
+    parser.add_argument(
+        "--without",
+        metavar="REWRITE",
+        action="append",
+        default=[],
+        help="a rewrite that is not to be done; may be given again",
+    )
+    parser.add_argument(
+        "--no-rewrites", action="store_true", help="settings alone"
+    )
+    parser.add_argument(
+        "--may-hide-errors",
+        action="store_true",
+        help="elements that a filter drops need not be computed first, even if "
+        "that would have been an error",
+    )
+    parser.add_argument(
+        "--list-rewrites",
+        action=_ListRewrites,
+        help="show the rewrites that there are, and end",
     )
     parser.add_argument(
         "--json",

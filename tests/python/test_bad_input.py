@@ -393,6 +393,7 @@ WRONG = {
             ("kept_directory", 0, 3, TYPE),
             ("kept_directory", 1, "", VALUE),
             ("deterministic", 0, "yes", TYPE),
+            ("rewrite", 0, "yes", TYPE),
         ]
     },
 }

@@ -325,9 +325,9 @@ def test_appended_to(file):
 
 def test_the_output_is_that_of_what_was_tuned():
     knobs = {"nodes": {"0": {}}, "output_rows": {"value": 3}}
-    assert _tuning.after("batch", [knobs]) == {"nodes": {"0": {}}}
-    assert _tuning.after("with_options", [knobs]) == knobs
-    assert _tuning.after("zip", [None, None]) is None
+    assert _tuning.after("batch", knobs) == {"nodes": {"0": {}}}
+    assert _tuning.after("with_options", knobs) == knobs
+    assert _tuning.after("batch", None) is None
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ def test_files_that_say_nonsense(file, change):
         ("not JSON", ps.DataLossError, "no JSON"),
         ("[1, 2]", ps.DataLossError, "another kind"),
         ("[" * 100_000, ps.DataLossError, "no JSON"),
-        ('{"kind": "penstock tuning", "version": 9}', ValueError, "version 1"),
+        ('{"kind": "penstock tuning", "version": 9}', ValueError, "version 2"),
     ],
 )
 def test_other_files(file, text, kind, message):

@@ -69,6 +69,7 @@ Function OnFirst(int64_t divisor) {
 
 Function OnSecond(int64_t divisor) {
   FunctionBuilder f("on_second");
+  f.Arg(0);  // as recorded from Python: a step for each argument
   return f.Return(
       f.Call("equal", {f.Call("mod", {f.Arg(1), f.Int(divisor)}), f.Int(0)}));
 }

@@ -132,6 +132,9 @@ std::string OptionsText(const Options& options) {
     words.Set("max_element_bytes", absl::StrCat(options.max_element_bytes()));
   }
   if (options.has_name()) words.Set("name", Quoted(options.name()));
+  if (options.has_rewrite()) {
+    words.Set("rewrite", options.rewrite() ? "True" : "False");
+  }
   if (options.has_autotune()) {
     words.Set("autotune", options.autotune() ? "True" : "False");
   }

@@ -43,14 +43,6 @@ uint64_t RandomWord() {
   return word | 1;  // 0 means none
 }
 
-absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes) {
-  plan::Plan plan;
-  if (!plan.ParseFromString(bytes)) {
-    return absl::DataLossError("damaged plan: it cannot be read");
-  }
-  return plan;
-}
-
 // The bytes of a descriptor, mapped for reading as long as they are used.
 absl::StatusOr<Buffer> Map(const Descriptor& fd, uint64_t bytes) {
   struct stat info;
@@ -85,6 +77,14 @@ bool HasGenerator(const engine::Pipeline& pipeline) {
 }
 
 }  // namespace
+
+absl::StatusOr<plan::Plan> Session::ParsePlan(const std::string& bytes) {
+  plan::Plan plan;
+  if (!plan.ParseFromString(bytes)) {
+    return absl::DataLossError("damaged plan: it cannot be read");
+  }
+  return plan;
+}
 
 Session::Session(const HostLimits& limits, Descriptor service_socket)
     : limits_(limits),
@@ -191,6 +191,12 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
     case Request::kSetKnobs:
       response = DoSetKnobs(request.set_knobs());
       break;
+    case Request::kRewrite:
+      response = DoRewrite(request.rewrite());
+      break;
+    case Request::kListPasses:
+      response = DoListPasses();
+      break;
     case Request::CALL_NOT_SET:
       return absl::InvalidArgumentError("a request names no call");
   }
@@ -217,10 +223,7 @@ absl::StatusOr<Response> Session::DoHello(const Hello& call) {
 namespace {
 
 // The node with the dataset that its function returns in its place.
-absl::StatusOr<plan::Node> WithDataset(const Append& call) {
-  plan::Node node = call.node();
-  if (!call.has_dataset()) return node;
-  PENSTOCK_ASSIGN_OR_RETURN(plan::Plan dataset, ParsePlan(call.dataset()));
+absl::StatusOr<plan::Node> WithDataset(plan::Node node, plan::Plan dataset) {
   if (node.has_flat_map()) {
     *node.mutable_flat_map()->mutable_function()->mutable_dataset() =
         std::move(dataset);
@@ -262,7 +265,12 @@ absl::StatusOr<Response> Session::DoAppend(const Append& call) {
   }
   const std::vector<plan::TensorSpec> bound(call.bound().begin(),
                                             call.bound().end());
-  PENSTOCK_ASSIGN_OR_RETURN(plan::Node node, WithDataset(call));
+  plan::Node node = call.node();
+  if (call.has_dataset()) {
+    PENSTOCK_ASSIGN_OR_RETURN(plan::Plan dataset, ParsePlan(call.dataset()));
+    PENSTOCK_ASSIGN_OR_RETURN(node,
+                              WithDataset(std::move(node), std::move(dataset)));
+  }
   PENSTOCK_ASSIGN_OR_RETURN(
       const plan::Plan plan,
       plan::Append(std::move(inputs), std::move(node), bound, {RandomWord}));
@@ -376,11 +384,11 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   if (fds.size() != 1) {
     return absl::InvalidArgumentError("make_iterator needs one socket");
   }
-  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(call.plan()));
-  PENSTOCK_RETURN_IF_ERROR(plan::Validate(plan));
+  PENSTOCK_ASSIGN_OR_RETURN(ToRun to_run, FindPlanToRun(call));
   PENSTOCK_RETURN_IF_ERROR(plan::ValidateOptions(call.defaults()));
   PENSTOCK_ASSIGN_OR_RETURN(
-      auto pipeline, engine::Pipeline::Build(plan, call.defaults(), &service_));
+      auto pipeline,
+      engine::Pipeline::Build(to_run.plan, call.defaults(), &service_));
 
   engine::Environment environment;
   environment.executor = &executor_;
@@ -448,6 +456,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   info->set_state((*iterator)->Save());
   info->set_is_row_exact(pipeline->is_row_exact());
   info->set_fingerprint(pipeline->fingerprint());
+  if (to_run.rewriting) *info->mutable_rewriting() = *to_run.rewriting;
   for (const engine::OpInfo& op : pipeline->ops()) {
     // With a seed of its own it is none of the iterators that are counted.
     if (op.instance == 0 || seed.has_value()) continue;
@@ -462,12 +471,12 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   reading.sender = std::make_shared<FrameSender>(
       &executor_, *std::move(iterator), std::move(environment.frames),
       std::move(fds[0]), options);
-  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(call.knobs(), *reading.sender));
-  reading.knobs = call.knobs();
+  PENSTOCK_RETURN_IF_ERROR(ApplyKnobs(to_run.knobs, *reading.sender));
+  reading.knobs = std::move(to_run.knobs);
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
   reading.python_before = python_.times();
-  BeginTuning(call, reading);
+  BeginTuning(reading);
   iterators_[next_iterator_++] = std::move(reading);
   return response;
 }

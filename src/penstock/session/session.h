@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,17 @@ class Session final {
   absl::StatusOr<Response> DoExplain(const Explain& call);
   absl::StatusOr<Response> DoWhatIf(const WhatIf& call);
   absl::StatusOr<Response> DoSetKnobs(const SetKnobs& call);
+  absl::StatusOr<Response> DoRewrite(const Rewrite& call);
+  static Response DoListPasses();
+  static absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes);
+  struct ToRun {
+    plan::Plan plan;
+    plan::Knobs knobs;
+    // Decided here, since the plan's options ask for it.
+    std::optional<plan::Rewriting> rewriting;
+  };
+  // The plan, or what it is rewritten to; and the knobs for it.
+  absl::StatusOr<ToRun> FindPlanToRun(const MakeIterator& call);
   absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
   io::FileSystem* FilesFrom(const std::string& directory);
   // Where rows are kept in `name`, which may start from `directory`.
@@ -99,7 +111,7 @@ class Session final {
 
   // Whether the iterator is tuned while it runs; begins with what was found
   // when its pipeline last ran.
-  void BeginTuning(const MakeIterator& call, Reading& reading);
+  void BeginTuning(Reading& reading);
   static void SetTrialCache(const Reading& reading, int64_t bytes);
   void Tune(uint64_t iterator, Reading& reading, int64_t now);
 

@@ -89,12 +89,12 @@ plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading) {
   return snapshot;
 }
 
-void Session::BeginTuning(const MakeIterator& call, Reading& reading) {
+void Session::BeginTuning(Reading& reading) {
   const engine::Pipeline& pipeline = *reading.sender->pipeline();
   const plan::Options& options = pipeline.options();
   const bool is_on = !options.has_autotune() || options.autotune();
   const bool is_chosen =
-      !call.knobs().nodes().empty() || call.knobs().has_output_rows();
+      !reading.knobs.nodes().empty() || reading.knobs.has_output_rows();
   if (!is_on || is_chosen || !reading.sender->run().environment.has_counters) {
     return;
   }

@@ -22,6 +22,17 @@ void ForEachRead(Function::Step& step, Change change) {
   }
 }
 
+// Which steps something is done with: they are returned, or others read them.
+// Recorded functions have a step for each argument, read or not.
+std::vector<bool> ReadSteps(const Function& function) {
+  std::vector<bool> is_read(function.steps_size(), false);
+  for (uint32_t output : function.outputs()) is_read[output] = true;
+  for (Function::Step step : function.steps()) {
+    ForEachRead(step, [&](uint32_t& read) { is_read[read] = true; });
+  }
+  return is_read;
+}
+
 }  // namespace
 
 std::optional<uint32_t> PassedArgument(const Function& function, int number) {
@@ -33,8 +44,10 @@ std::optional<uint32_t> PassedArgument(const Function& function, int number) {
 
 std::vector<uint32_t> ArgumentsOf(const Function& function) {
   std::set<uint32_t> arguments;
-  for (const Function::Step& step : function.steps()) {
-    if (step.has_argument()) arguments.insert(step.argument());
+  const std::vector<bool> is_read = ReadSteps(function);
+  for (int i = 0; i < function.steps_size(); ++i) {
+    const Function::Step& step = function.steps(i);
+    if (step.has_argument() && is_read[i]) arguments.insert(step.argument());
   }
   return {arguments.begin(), arguments.end()};
 }
@@ -72,10 +85,12 @@ std::optional<Function> Compose(const Function& first, const Function& second) {
   both.mutable_origins()->MergeFrom(second.origins());
 
   std::vector<uint32_t> numbers;  // of second's steps in `both`
+  const std::vector<bool> is_read = ReadSteps(second);
   for (const Function::Step& step : second.steps()) {
     if (step.has_argument()) {
       const uint32_t from = first.outputs(static_cast<int>(step.argument()));
-      if (first.steps(static_cast<int>(from)).has_constant()) {
+      if (first.steps(static_cast<int>(from)).has_constant() &&
+          is_read[numbers.size()]) {
         return std::nullopt;
       }
       numbers.push_back(from);

@@ -21,7 +21,7 @@ std::optional<uint32_t> PassedArgument(const Function& function, int number);
 std::vector<uint32_t> ArgumentsOf(const Function& function);
 
 // The function with argument a replaced by argument to[a]. REQUIRES: `to` has
-// an entry for each that it looks at.
+// an entry for each that it has a step for, whether it looks at it or not.
 Function WithArguments(Function function, absl::Span<const uint32_t> to);
 
 // Says of each step that does not say it yet which node it is of: errors of a

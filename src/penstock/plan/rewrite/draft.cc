@@ -233,6 +233,11 @@ bool Draft::Replace(int old, int by) {
   return true;
 }
 
+void Draft::SetRoot(int id) {
+  root_ = id;
+  Retain(id);
+}
+
 Plan Draft::Finish() const {
   Plan plan;
   std::vector<uint32_t> numbers(nodes_.size());

@@ -58,6 +58,8 @@ class Draft final {
   // unknown, it may become known, unless a cache would hear of it: one that
   // knows how many rows there are is full without having seen the end.
   bool Replace(int old, int by);
+  // Lets the plan end with this node, which reads what was the root.
+  void SetRoot(int id);
 
   // The plan. Keys and names that would be the same without being said are left
   // out.

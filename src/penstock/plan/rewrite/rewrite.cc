@@ -28,19 +28,21 @@ constexpr int kMaxSweeps = 100;
 constexpr int kMaxRewrittenNodes = 2000;
 
 constexpr std::array<Pass, 7> kPasses = {{
-    {"drop_no_ops", "Nodes that change nothing are left out.", false},
+    {"drop_no_ops", "Nodes that change nothing are left out.", false, false},
     {"push_filter", "Filters go before maps whose results they do not need.",
-     false},
+     false, false},
     {"project_early",
-     "Components that nobody reads are neither computed nor held.", false},
-    {"shuffle_before_decode", "Shuffles hold rows before maps enlarge them.",
+     "Components that nobody reads are neither computed nor held.", false,
      true},
+    {"shuffle_before_decode", "Shuffles hold rows before maps enlarge them.",
+     true, true},
     {"vectorize_pairs", "Batches made only to be taken apart are not made.",
-     false},
-    {"growers_last", "Casts to larger items wait until after a shuffle.",
-     false},
+     false, false},
+    {"growers_last", "Casts to larger items wait until after a shuffle.", false,
+     true},
     // Last: nothing can go between two maps that are one.
-    {"fuse_maps", "Maps, and filters, one after the other become one.", false},
+    {"fuse_maps", "Maps, and filters, one after the other become one.", false,
+     false},
 }};
 
 constexpr std::array<TryAt, kPasses.size()> kActions = {
@@ -82,7 +84,9 @@ class Rewriter final {
     PENSTOCK_ASSIGN_OR_RETURN(Draft draft,
                               Draft::Make(plan, prefix, key_before));
     PENSTOCK_ASSIGN_OR_RETURN(bool has_changed, RunInside(draft));
-    const PlanFacts facts = FindPlanFacts(draft);
+    PlanFacts facts = FindPlanFacts(draft);
+    facts.uses_lineage |= options_.uses_lineage_later;
+    facts.is_seen |= options_.is_seen_later;
     for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
       bool is_new = false;
       for (size_t i = 0; i < kPasses.size(); ++i) {

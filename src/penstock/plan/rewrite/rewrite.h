@@ -35,6 +35,10 @@ struct RewriteOptions {
   // Rows that a filter drops need not be computed first, even if that would
   // have been an error: such errors are then not seen.
   bool may_hide_errors = false;
+  // Of what comes after the plan: random values there depend on lineages; the
+  // user's Python sees rows there, and how early.
+  bool uses_lineage_later = false;
+  bool is_seen_later = false;
   // By the node's name; empty: nothing was measured.
   absl::flat_hash_map<std::string, MeasuredRows> measured;
 };
@@ -69,6 +73,7 @@ struct Pass {
   const char* name;
   const char* description;  // one line
   bool needs_measurement;   // does more with RewriteOptions.measured
+  bool saves_memory;        // less is held at once, however fast that is
 };
 
 // In the order in which they are tried, again and again until nothing changes.

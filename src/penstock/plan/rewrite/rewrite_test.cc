@@ -73,6 +73,28 @@ Function FirstIsEven() {
       f.Call("equal", {f.Call("mod", {f.Arg(0), f.Int(2)}), f.Int(0)}));
 }
 
+// As it is recorded from Python: with a step for each argument.
+Function RecordedFirstIsEven() {
+  FunctionBuilder f("recorded_first_is_even");
+  const auto first = f.Arg(0);
+  f.Arg(1);
+  return f.Return(
+      f.Call("equal", {f.Call("mod", {first, f.Int(2)}), f.Int(0)}));
+}
+
+Function RecordedFirst() {
+  FunctionBuilder f("recorded_first");
+  const auto first = f.Arg(0);
+  f.Arg(1);
+  return f.Return(first);
+}
+
+// x -> (x, 7)
+Function WithSeven() {
+  FunctionBuilder f("with_seven");
+  return f.ReturnTuple({f.Arg(0), f.Constant(Scalar(int64_t{7}))});
+}
+
 Function SecondIsEven() {
   FunctionBuilder f("second_is_even");
   return f.Return(
@@ -182,6 +204,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn<Case>({
         {"Two", "fuse_maps", Map(Map(Range(9), AddConstant(1)), MultiplyBy(2)),
          "range_0 map_2"},
+        {"ConstantThatNobodyReads", "fuse_maps",
+         Map(Map(Range(9), WithSeven()), RecordedFirst()), "range_0 map_2"},
         {"Four", "fuse_maps",
          Map(Map(Map(Map(Range(9), AddConstant(1)), Pair()), DoubleSecond()),
              Lookup()),
@@ -219,6 +243,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"FilterBeforeMap", "push_filter",
          Filter(Map(Pairs(), DoubleSecond()), FirstIsEven()),
          "range_0 enumerate_1 filter_3 map_2"},
+        {"RecordedFilterBeforeMap", "push_filter",
+         Filter(Map(Pairs(), DoubleSecond()), RecordedFirstIsEven()),
+         "range_0 enumerate_1 filter_3 map_2"},
         {"FilterBeforeMaps", "push_filter",
          Filter(Map(Map(Pairs(), DoubleSecond()), DoubleSecond()),
                 FirstIsEven()),
@@ -234,6 +261,9 @@ INSTANTIATE_TEST_SUITE_P(
          "range_0 enumerate_1 map_2 filter_3"},
         {"ColumnsBeforeShuffle", "project_early",
          Map(Shuffle(Pairs(), 5), First()),
+         "range_0 enumerate_1 enumerate_1:columns shuffle_2 map_3"},
+        {"RecordedColumnsBeforeShuffle", "project_early",
+         Map(Shuffle(Pairs(), 5), RecordedFirst()),
          "range_0 enumerate_1 enumerate_1:columns shuffle_2 map_3"},
         {"ColumnsWithFilter", "project_early",
          Map(Filter(Shuffle(Pairs(), 5), SecondIsEven()), First()),
