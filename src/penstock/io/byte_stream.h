@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "penstock/base/mutex.h"
 #include "penstock/io/block.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
@@ -24,6 +25,8 @@ enum class Compression {
   kZlib,  // RFC 1950; likewise
   kZstd,  // RFC 8878; likewise. Read only
 };
+
+inline constexpr int64_t kMaxReadBytes = int64_t{16} << 20;
 
 struct ByteStreamOptions {
   // Does the reads that have to wait. Required; outlives the stream.
@@ -39,6 +42,15 @@ struct ByteStreamOptions {
   // The same, where it is over 0: may change while the stream is read, and
   // outlives it.
   const std::atomic<int64_t>* read_ahead_now = nullptr;
+  // Bytes of a read that goes to storage, where that is more than a block's; at
+  // most kMaxReadBytes. May change likewise.
+  const std::atomic<int64_t>* read_bytes_now = nullptr;
+  // Held by each read that is larger than a block, where it is set: they are
+  // for disks that seek, which several at once would make them do.
+  std::shared_ptr<Mutex> large_reads = nullptr;
+  // Whether reads begin when the file is opened, and not when its first bytes
+  // are asked for.
+  bool reads_when_opened = false;
   // Where to count; unset: nowhere.
   std::shared_ptr<IoStats> stats = nullptr;
 };
