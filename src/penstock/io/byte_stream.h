@@ -28,6 +28,14 @@ enum class Compression {
 
 inline constexpr int64_t kMaxReadBytes = int64_t{16} << 20;
 
+// Reads that are larger than a block: they are for disks that seek.
+struct LargeReads {
+  Mutex mutex;  // held by each: several at once would make the disk seek
+  // Streams so far. Their first reads differ in size, so that not all of them
+  // wait for their next one at the same time.
+  std::atomic<uint32_t> streams{0};
+};
+
 struct ByteStreamOptions {
   // Does the reads that have to wait. Required; outlives the stream.
   IoPool* io_pool = nullptr;
@@ -45,9 +53,8 @@ struct ByteStreamOptions {
   // Bytes of a read that goes to storage, where that is more than a block's; at
   // most kMaxReadBytes. May change likewise.
   const std::atomic<int64_t>* read_bytes_now = nullptr;
-  // Held by each read that is larger than a block, where it is set: they are
-  // for disks that seek, which several at once would make them do.
-  std::shared_ptr<Mutex> large_reads = nullptr;
+  // Shared by the streams whose files are read in turn, where it is set.
+  std::shared_ptr<LargeReads> large_reads = nullptr;
   // Whether reads begin when the file is opened, and not when its first bytes
   // are asked for.
   bool reads_when_opened = false;

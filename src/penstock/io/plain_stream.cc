@@ -12,6 +12,9 @@
 namespace penstock::io {
 namespace {
 
+// Sizes of first reads.
+constexpr int64_t kPhases = 8;
+
 // One block on its way from storage.
 struct Read {
   std::shared_ptr<char> memory;
@@ -30,7 +33,7 @@ struct Shared {
         large_reads(options.large_reads) {}
 
   const std::shared_ptr<IoStats> stats;
-  const std::shared_ptr<Mutex> large_reads;
+  const std::shared_ptr<LargeReads> large_reads;
   Mutex mutex;
   bool is_dropped ABSL_GUARDED_BY(mutex) = false;
   std::function<void()> wake ABSL_GUARDED_BY(mutex);
@@ -58,7 +61,7 @@ void Perform(Shared& shared, File& file, const std::shared_ptr<Read>& read) {
   }
   absl::StatusOr<size_t> result =
       read->is_large && shared.large_reads != nullptr
-          ? TimedAlone(*shared.large_reads, *shared.stats, file, *read)
+          ? TimedAlone(shared.large_reads->mutex, *shared.stats, file, *read)
           : Timed(*shared.stats, file, *read);
   shared.stats->reads += 1;
   if (result.ok()) shared.stats->bytes += *result;
@@ -91,6 +94,9 @@ class PlainStream final : public ByteStream {
     shared_->stats->files += 1;
     shared_->stats->file_bytes += size;
     shared_->stats->file_bytes_squared += size * size;
+    if (options.large_reads != nullptr) {
+      phase_ = 1 + options.large_reads->streams++ % kPhases;
+    }
     if (options.reads_when_opened) ReadAhead();
   }
 
@@ -125,7 +131,7 @@ class PlainStream final : public ByteStream {
                             ? 0
                             : read_bytes_now_->load(std::memory_order_relaxed);
     const int64_t most =
-        std::max(std::min(now, kMaxReadBytes),
+        std::max(std::min(now, kMaxReadBytes) * phase_ / kPhases,
                  static_cast<int64_t>(block_pool_->block_bytes()));
     return static_cast<size_t>(std::min(file_->size() - offset, most));
   }
@@ -208,6 +214,7 @@ class PlainStream final : public ByteStream {
     read->offset = ahead_offset_;
     read->num_bytes = ReadBytesAt(ahead_offset_);
     read->is_large = read->num_bytes > block_pool_->block_bytes();
+    phase_ = kPhases;
     read->memory = block_pool_->Allocate(read->num_bytes);
     ahead_offset_ += static_cast<int64_t>(read->num_bytes);
     {
@@ -236,8 +243,9 @@ class PlainStream final : public ByteStream {
   const std::atomic<int64_t>* const read_bytes_now_;
   const std::shared_ptr<Shared> shared_;
 
-  int64_t offset_;        // of the first byte not yet returned
-  int64_t ahead_offset_;  // of the first byte not yet being read
+  int64_t phase_ = kPhases;  // of kPhases: the size of the next large read
+  int64_t offset_;           // of the first byte not yet returned
+  int64_t ahead_offset_;     // of the first byte not yet being read
   absl::Status error_;
 };
 

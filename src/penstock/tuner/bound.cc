@@ -16,6 +16,8 @@ constexpr size_t kMaxLimits = 16;
 constexpr double kErrors = 2;  // standard errors of an interval
 // Of the device's time, the share for bytes from which on seeks are not it.
 constexpr double kMostlyBytes = 0.75;
+// Of reading rows back: one file was read once, and rows are checked as well.
+constexpr double kKeptError = 0.2;
 // A limit of memory so many times what there is now is worth a line.
 constexpr double kWithinReach = 2;
 
@@ -231,7 +233,8 @@ class Solver final {
     for (const NodeModel& node : model_.nodes) {
       bytes += Shifted(node.kept_bytes, errors_);
     }
-    Add(Wall::kKeptBytes, -1, bytes, *resources.kept_bytes_per_second);
+    Add(Wall::kKeptBytes, -1, bytes,
+        *resources.kept_bytes_per_second * (1 - errors_ * kKeptError));
   }
 
   // Rows that are copied go through memory. Named where it is within reach:

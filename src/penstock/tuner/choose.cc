@@ -22,8 +22,9 @@ constexpr double kWindowShare = 0.1;
 constexpr double kBufferShare = 0.25;
 // What reads of many files may hold, and how near to the best they need to be.
 constexpr double kMostForReads = 512e6;
-constexpr double kSecondsOfReads = 0.5;  // until each file had its turn
+constexpr double kSecondsOfReads = 2;  // until each file had its turn
 constexpr double kNearly = 0.95;
+constexpr double kWorthLarger = 1.05;
 // A chunk that takes fewer hand-overs' time is better computed by its puller.
 constexpr double kWorthHandoffs = 10;
 constexpr int kMaxSpread = 16;  // nodes
@@ -206,7 +207,11 @@ class Chooser final {
              MostBytesPerSecond(*disk, bytes, sources) < kNearly * needed) {
         bytes *= 2;
       }
-      if (bytes > node.read_bytes) {
+      // As good as those that the disk does in a row already.
+      if (MostBytesPerSecond(*disk, bytes, sources) >
+          kWorthLarger *
+              MostBytesPerSecond(*disk, node.read_bytes * node.reads_in_a_row,
+                                 sources)) {
         choice.read_bytes = static_cast<int64_t>(bytes);
         time *= node.read_bytes / bytes * ReadTime(*disk, bytes) /
                 ReadTime(*disk, node.read_bytes);
@@ -219,7 +224,7 @@ class Chooser final {
         std::ceil(std::min(rate * time / kUtilisation / sources, 1e6) - 1e-9));
     const auto wanted = std::clamp<int64_t>(needed, 1, kMaxReadDepth);
     // Fewer cost nobody anything, but where the head goes to and fro.
-    choice.reads = seeks ? wanted : std::max(wanted, now);
+    choice.reads = choice.read_bytes > 0 ? wanted : std::max(wanted, now);
   }
 
   void FindTasks(const NodeModel& node, double rate, double busy,

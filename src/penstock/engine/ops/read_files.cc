@@ -254,7 +254,7 @@ absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
 
 OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
   const OpInfo& info = *context.info;
-  const auto large_reads = std::make_shared<Mutex>();
+  const auto large_reads = std::make_shared<io::LargeReads>();
   return MakeOperator(
       [spec, &info, large_reads](const Scope& scope) -> StreamOr {
         PENSTOCK_ASSIGN_OR_RETURN(const Column column,
