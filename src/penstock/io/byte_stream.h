@@ -29,8 +29,13 @@ enum class Compression {
 inline constexpr int64_t kMaxReadBytes = int64_t{16} << 20;
 
 // Reads that are larger than a block: they are for disks that seek.
+// They are done one at a time, as they came: several at once would make it
+// seek, and who waits longest is needed first.
 struct LargeReads {
-  Mutex mutex;  // held by each: several at once would make the disk seek
+  Mutex mutex;
+  CondVar changed;
+  uint64_t begun ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t done ABSL_GUARDED_BY(mutex) = 0;
   // Streams so far. Their first reads differ in size, so that not all of them
   // wait for their next one at the same time.
   std::atomic<uint32_t> streams{0};

@@ -48,10 +48,18 @@ absl::StatusOr<size_t> Timed(IoStats& stats, File& file, const Read& read) {
   return result;
 }
 
-absl::StatusOr<size_t> TimedAlone(Mutex& mutex, IoStats& stats, File& file,
+absl::StatusOr<size_t> TimedAlone(LargeReads& large, IoStats& stats, File& file,
                                   const Read& read) {
-  MutexLock lock(&mutex);
-  return Timed(stats, file, read);
+  {
+    MutexLock lock(&large.mutex);
+    const uint64_t turn = large.begun++;
+    while (large.done != turn) large.changed.Wait(&large.mutex);
+  }
+  absl::StatusOr<size_t> result = Timed(stats, file, read);
+  MutexLock lock(&large.mutex);
+  ++large.done;
+  large.changed.SignalAll();
+  return result;
 }
 
 void Perform(Shared& shared, File& file, const std::shared_ptr<Read>& read) {
@@ -61,7 +69,7 @@ void Perform(Shared& shared, File& file, const std::shared_ptr<Read>& read) {
   }
   absl::StatusOr<size_t> result =
       read->is_large && shared.large_reads != nullptr
-          ? TimedAlone(shared.large_reads->mutex, *shared.stats, file, *read)
+          ? TimedAlone(*shared.large_reads, *shared.stats, file, *read)
           : Timed(*shared.stats, file, *read);
   shared.stats->reads += 1;
   if (result.ok()) shared.stats->bytes += *result;
