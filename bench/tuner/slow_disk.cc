@@ -162,7 +162,6 @@ OpenFile* FileOf(const fuse_file_info* info) {
 void* Init(fuse_conn_info* connection, fuse_config* config) {
   config->direct_io = 1;
   config->use_ino = 1;
-  config->nullpath_ok = 1;
   connection->max_background = 128;
   connection->congestion_threshold = 128;
   return nullptr;
@@ -184,7 +183,6 @@ int ReadLink(const char* path, char* out, size_t bytes) {
 
 int ReadDirectory(const char* path, void* out, fuse_fill_dir_t fill, off_t,
                   fuse_file_info*, fuse_readdir_flags) {
-  if (path == nullptr) return -EINVAL;
   DIR* const directory = opendir(PathOf(path).c_str());
   if (directory == nullptr) return -errno;
   while (const dirent* entry = readdir(directory)) {

@@ -46,13 +46,9 @@ def build() -> Path:
         return PROGRAM
     PROGRAM.parent.mkdir(exist_ok=True)
     made = PROGRAM.with_name(f"slow_disk.{os.getpid()}")
-    subprocess.run(
-        [
-            *("c++", "-std=c++20", "-O2", "-Wall", "-Wextra", "-pthread"),
-            *("-o", made, SOURCE, *flags.stdout.split()),
-        ],
-        check=True,
-    )
+    command = ["c++", "-std=c++20", "-O2", "-Wall", "-Wextra", "-pthread"]
+    command += ["-o", str(made), str(SOURCE), *flags.stdout.split()]
+    subprocess.run(command, check=True)
     made.rename(PROGRAM)
     return PROGRAM
 

@@ -307,7 +307,7 @@ def wall_names(e: Explanation) -> tuple[str, str]:
 
 
 def _amount(what: str, number: float) -> str:
-    if what == "disk bytes":
+    if what in ("disk bytes", "disk seeks", "kept bytes", "memory bytes"):
         return f"{si_bytes(number)}/s"
     if what == "disk operations":
         return rate(number)

@@ -42,6 +42,7 @@ _MOST = {
     "reorder_rows": 1 << 40,
     "buffer_rows": 1 << 40,
     "read_depth": 1024,
+    "read_bytes": 1 << 24,
 }
 
 

@@ -30,7 +30,8 @@ void Report(const std::atomic<int64_t>& knob, plan::NodeKnobs& node,
 
 bool HasAny(const plan::NodeKnobs& node) {
   return node.has_parallelism() || node.has_reorder_rows() ||
-         node.has_buffer_rows() || node.has_read_depth() || node.has_cache();
+         node.has_buffer_rows() || node.has_read_depth() ||
+         node.has_read_bytes() || node.has_cache();
 }
 
 }  // namespace
@@ -46,6 +47,8 @@ void SetKnobs(const plan::Knobs& knobs, Run& run) {
     to.reorder_rows.store(Chosen(from.has_reorder_rows(), from.reorder_rows()),
                           kRelaxed);
     to.read_depth.store(Chosen(from.has_read_depth(), from.read_depth()),
+                        kRelaxed);
+    to.read_bytes.store(Chosen(from.has_read_bytes(), from.read_bytes()),
                         kRelaxed);
     to.keeps_on_disk.store(from.cache().tier() == plan::DISK, kRelaxed);
     to.keep_bytes.store(KeepBytes(from), kRelaxed);
@@ -65,6 +68,7 @@ plan::Knobs KnobsInForce(const Run& run) {
     Report(from.reorder_rows, node, &plan::NodeKnobs::mutable_reorder_rows);
     Report(from.buffer_rows, node, &plan::NodeKnobs::mutable_buffer_rows);
     Report(from.read_depth, node, &plan::NodeKnobs::mutable_read_depth);
+    Report(from.read_bytes, node, &plan::NodeKnobs::mutable_read_bytes);
     if (const int64_t bytes = from.keep_bytes.load(kRelaxed); bytes > 0) {
       plan::CacheKnob* cache = node.mutable_cache();
       cache->set_tier(from.keeps_on_disk.load(kRelaxed) ? plan::DISK

@@ -17,6 +17,7 @@ struct NodeKnobs {
   std::atomic<int64_t> reorder_rows{0};
   std::atomic<int64_t> buffer_rows{0};
   std::atomic<int64_t> read_depth{0};
+  std::atomic<int64_t> read_bytes{0};
   // Rows after the node are kept for later passes, up to as many bytes.
   std::atomic<int64_t> keep_bytes{0};
   // Those in the run's directory, where it has one; else in memory.

@@ -282,6 +282,9 @@ class Builder final {
     if (node.has_prefetch() && node.prefetch().has_buffer_size()) {
       pin(node.prefetch().buffer_size(), *info.pinned.mutable_buffer_rows());
     }
+    if (node.has_read_files() && node.read_files().has_buffer_bytes()) {
+      pin(node.read_files().buffer_bytes(), *info.pinned.mutable_read_bytes());
+    }
   }
 
   // What the node means for the run as a whole.

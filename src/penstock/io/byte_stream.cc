@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/io/inflate_stream.h"
 #include "penstock/io/plain_stream.h"
@@ -24,7 +25,11 @@ absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(
     pool = std::make_shared<BlockPool>(std::max<size_t>(1, options.block_bytes),
                                        options.read_ahead + 2);
   }
+  const int64_t start_ns = SteadyClock().NowNanos();
   PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<File> file, files.Open(path));
+  if (options.stats != nullptr) {
+    options.stats->nanos += SteadyClock().NowNanos() - start_ns;
+  }
   if (compression != Compression::kNone) {
     std::unique_ptr<ByteStream> plain =
         MakePlainStream(std::move(file), path, 0, pool, options);

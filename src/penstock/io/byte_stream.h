@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "penstock/base/mutex.h"
 #include "penstock/io/block.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
@@ -23,6 +24,21 @@ enum class Compression {
   kGzip,  // RFC 1952; members that follow each other decode as one
   kZlib,  // RFC 1950; likewise
   kZstd,  // RFC 8878; likewise. Read only
+};
+
+inline constexpr int64_t kMaxReadBytes = int64_t{16} << 20;
+
+// Reads that are larger than a block: they are for disks that seek.
+// They are done one at a time, as they came: several at once would make it
+// seek, and who waits longest is needed first.
+struct LargeReads {
+  Mutex mutex;
+  CondVar changed;
+  uint64_t begun ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t done ABSL_GUARDED_BY(mutex) = 0;
+  // Streams so far. Their first reads differ in size, so that not all of them
+  // wait for their next one at the same time.
+  std::atomic<uint32_t> streams{0};
 };
 
 struct ByteStreamOptions {
@@ -39,6 +55,14 @@ struct ByteStreamOptions {
   // The same, where it is over 0: may change while the stream is read, and
   // outlives it.
   const std::atomic<int64_t>* read_ahead_now = nullptr;
+  // Bytes of a read that goes to storage, where that is more than a block's; at
+  // most kMaxReadBytes. May change likewise.
+  const std::atomic<int64_t>* read_bytes_now = nullptr;
+  // Shared by the streams whose files are read in turn, where it is set.
+  std::shared_ptr<LargeReads> large_reads = nullptr;
+  // Whether reads begin when the file is opened, and not when its first bytes
+  // are asked for.
+  bool reads_when_opened = false;
   // Where to count; unset: nowhere.
   std::shared_ptr<IoStats> stats = nullptr;
 };

@@ -173,5 +173,30 @@ TEST_F(ByteStreamTest, AFileThatShrinksIsDataLoss) {
   }
 }
 
+TEST(PlainStream, LargerReadsGiveTheSameBytes) {
+  FakeFiles files;
+  files.settings.is_cached = false;
+  std::string bytes;
+  for (int i = 0; i < 100'000; ++i) bytes.push_back(static_cast<char>(i * 7));
+  files.contents["f"] = bytes;
+  IoPool pool;
+  const std::atomic<int64_t> read_bytes = 9'000;
+  ByteStreamOptions options;
+  options.io_pool = &pool;
+  options.block_bytes = 1'000;
+  options.read_bytes_now = &read_bytes;
+  options.reads_when_opened = true;
+  options.large_reads = std::make_shared<LargeReads>();
+  options.stats = std::make_shared<IoStats>();
+  for (int stream = 0; stream < 10; ++stream) {
+    auto opened = OpenByteStream(files, "f", Compression::kNone, 0, options);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(DrainStream(**opened).bytes, bytes);
+  }
+  // A tenth of what blocks would take, or little more.
+  EXPECT_LE(options.stats->reads, 10 * 13);
+  EXPECT_EQ(options.stats->bytes, 10 * bytes.size());
+}
+
 }  // namespace
 }  // namespace penstock::io

@@ -77,6 +77,10 @@ class LocalFile final : public File {
     }
   }
 
+  void Forget(int64_t offset, int64_t num_bytes) override {
+    posix_fadvise(fd_.get(), offset, num_bytes, POSIX_FADV_DONTNEED);
+  }
+
  private:
   const std::string path_;
   const Descriptor fd_;

@@ -51,6 +51,9 @@ class File {
   virtual absl::StatusOr<std::optional<size_t>> TryReadAt(int64_t offset,
                                                           char* dst,
                                                           size_t num_bytes) = 0;
+
+  // Lets the kernel forget what it holds of a range, where it can.
+  virtual void Forget(int64_t /*offset*/, int64_t /*num_bytes*/) {}
 };
 
 // A file being written from its start. One thread at a time.

@@ -11,11 +11,16 @@ struct IoStats {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> cached_bytes{0};
   std::atomic<uint64_t> reads{0};  // that went to storage
-  std::atomic<uint64_t> nanos{0};  // that those took, one beside another
+  // That those took, and opening files, one beside another.
+  std::atomic<uint64_t> nanos{0};
   // Files that were opened, with their sizes.
   std::atomic<uint64_t> files{0};
   std::atomic<double> file_bytes{0};
   std::atomic<double> file_bytes_squared{0};
+  std::atomic<int64_t> under_way{0};  // reads, those that wait for a thread too
+  // Sources of records that are open at once, each with reads of its own.
+  std::atomic<int64_t> sources{0};
+  std::atomic<int64_t> most_sources{0};
 };
 
 }  // namespace penstock::io

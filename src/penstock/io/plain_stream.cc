@@ -12,37 +12,65 @@
 namespace penstock::io {
 namespace {
 
+// Sizes of first reads.
+constexpr int64_t kPhases = 8;
+
 // One block on its way from storage.
 struct Read {
   std::shared_ptr<char> memory;
   int64_t offset = 0;
   size_t num_bytes = 0;
+  bool is_large = false;
   // Unset until the read is done.
   std::optional<absl::StatusOr<size_t>> result;
 };
 
 // Shared by the stream and the reads under way, so that either may go first.
 struct Shared {
-  explicit Shared(std::shared_ptr<IoStats> given_stats)
-      : stats(given_stats != nullptr ? std::move(given_stats)
-                                     : std::make_shared<IoStats>()) {}
+  explicit Shared(const ByteStreamOptions& options)
+      : stats(options.stats != nullptr ? options.stats
+                                       : std::make_shared<IoStats>()),
+        large_reads(options.large_reads) {}
 
   const std::shared_ptr<IoStats> stats;
+  const std::shared_ptr<LargeReads> large_reads;
   Mutex mutex;
   bool is_dropped ABSL_GUARDED_BY(mutex) = false;
   std::function<void()> wake ABSL_GUARDED_BY(mutex);
   std::deque<std::shared_ptr<Read>> reads ABSL_GUARDED_BY(mutex);
 };
 
+absl::StatusOr<size_t> Timed(IoStats& stats, File& file, const Read& read) {
+  const int64_t start = SteadyClock().NowNanos();
+  absl::StatusOr<size_t> result =
+      file.ReadAt(read.offset, read.memory.get(), read.num_bytes);
+  stats.nanos += SteadyClock().NowNanos() - start;
+  return result;
+}
+
+absl::StatusOr<size_t> TimedAlone(LargeReads& large, IoStats& stats, File& file,
+                                  const Read& read) {
+  {
+    MutexLock lock(&large.mutex);
+    const uint64_t turn = large.begun++;
+    while (large.done != turn) large.changed.Wait(&large.mutex);
+  }
+  absl::StatusOr<size_t> result = Timed(stats, file, read);
+  MutexLock lock(&large.mutex);
+  ++large.done;
+  large.changed.SignalAll();
+  return result;
+}
+
 void Perform(Shared& shared, File& file, const std::shared_ptr<Read>& read) {
   {
     MutexLock lock(&shared.mutex);
     if (shared.is_dropped) return;
   }
-  const int64_t start = SteadyClock().NowNanos();
   absl::StatusOr<size_t> result =
-      file.ReadAt(read->offset, read->memory.get(), read->num_bytes);
-  shared.stats->nanos += SteadyClock().NowNanos() - start;
+      read->is_large && shared.large_reads != nullptr
+          ? TimedAlone(*shared.large_reads, *shared.stats, file, *read)
+          : Timed(*shared.stats, file, *read);
   shared.stats->reads += 1;
   if (result.ok()) shared.stats->bytes += *result;
   std::function<void()> wake;
@@ -66,13 +94,18 @@ class PlainStream final : public ByteStream {
         io_pool_(options.io_pool),
         read_ahead_(std::max<size_t>(1, options.read_ahead)),
         read_ahead_now_(options.read_ahead_now),
-        shared_(std::make_shared<Shared>(options.stats)),
+        read_bytes_now_(options.read_bytes_now),
+        shared_(std::make_shared<Shared>(options)),
         offset_(start_offset),
         ahead_offset_(start_offset) {
     const auto size = static_cast<double>(file_->size());
     shared_->stats->files += 1;
     shared_->stats->file_bytes += size;
     shared_->stats->file_bytes_squared += size * size;
+    if (options.large_reads != nullptr) {
+      phase_ = 1 + options.large_reads->streams++ % kPhases;
+    }
+    if (options.reads_when_opened) ReadAhead();
   }
 
   ~PlainStream() override {
@@ -98,6 +131,17 @@ class PlainStream final : public ByteStream {
     return static_cast<size_t>(
         std::min<int64_t>(file_->size() - offset,
                           static_cast<int64_t>(block_pool_->block_bytes())));
+  }
+
+  // Of a read that goes to storage.
+  size_t ReadBytesAt(int64_t offset) const {
+    const int64_t now = read_bytes_now_ == nullptr
+                            ? 0
+                            : read_bytes_now_->load(std::memory_order_relaxed);
+    const int64_t most =
+        std::max(std::min(now, kMaxReadBytes) * phase_ / kPhases,
+                 static_cast<int64_t>(block_pool_->block_bytes()));
+    return static_cast<size_t>(std::min(file_->size() - offset, most));
   }
 
   absl::StatusOr<std::optional<Block>> NextBlock(std::function<void()> wake) {
@@ -163,7 +207,7 @@ class PlainStream final : public ByteStream {
         if (shared_->reads.size() >= MaxReads()) break;
       }
       char probe;
-      const auto last = static_cast<int64_t>(BlockBytesAt(ahead_offset_)) - 1;
+      const auto last = static_cast<int64_t>(ReadBytesAt(ahead_offset_)) - 1;
       const absl::StatusOr<std::optional<size_t>> n =
           file_->TryReadAt(ahead_offset_ + last, &probe, 1);
       // An error is left to the read of that block, to be told in its place.
@@ -175,15 +219,19 @@ class PlainStream final : public ByteStream {
   void Submit() {
     auto read = std::make_shared<Read>();
     read->offset = ahead_offset_;
-    read->num_bytes = BlockBytesAt(ahead_offset_);
+    read->num_bytes = ReadBytesAt(ahead_offset_);
+    read->is_large = read->num_bytes > block_pool_->block_bytes();
+    phase_ = kPhases;
     read->memory = block_pool_->Allocate(read->num_bytes);
     ahead_offset_ += static_cast<int64_t>(read->num_bytes);
     {
       MutexLock lock(&shared_->mutex);
       shared_->reads.push_back(read);
     }
+    shared_->stats->under_way += 1;
     io_pool_->Submit([shared = shared_, file = file_, read] {
       Perform(*shared, *file, read);
+      shared->stats->under_way -= 1;
     });
   }
 
@@ -199,10 +247,12 @@ class PlainStream final : public ByteStream {
   IoPool* const io_pool_;
   const size_t read_ahead_;
   const std::atomic<int64_t>* const read_ahead_now_;
+  const std::atomic<int64_t>* const read_bytes_now_;
   const std::shared_ptr<Shared> shared_;
 
-  int64_t offset_;        // of the first byte not yet returned
-  int64_t ahead_offset_;  // of the first byte not yet being read
+  int64_t phase_ = kPhases;  // of kPhases: the size of the next large read
+  int64_t offset_;           // of the first byte not yet returned
+  int64_t ahead_offset_;     // of the first byte not yet being read
   absl::Status error_;
 };
 

@@ -224,6 +224,8 @@ bool IsSame(const NodeKnobs& a, const NodeKnobs& b) {
                 b.buffer_rows()) &&
          IsSame(a.has_read_depth(), a.read_depth(), b.has_read_depth(),
                 b.read_depth()) &&
+         IsSame(a.has_read_bytes(), a.read_bytes(), b.has_read_bytes(),
+                b.read_bytes()) &&
          a.has_cache() == b.has_cache() &&
          a.cache().tier() == b.cache().tier() &&
          a.cache().fraction() == b.cache().fraction() &&

@@ -25,6 +25,7 @@
 #include "penstock/plan/sample.h"
 #include "penstock/plan/validate.h"
 #include "penstock/session/apply_knobs.h"
+#include "penstock/session/take_snapshot.h"
 #include "penstock/session/version.h"
 
 namespace penstock::session {
@@ -89,6 +90,7 @@ absl::StatusOr<plan::Plan> Session::ParsePlan(const std::string& bytes) {
 Session::Session(const HostLimits& limits, Descriptor service_socket)
     : limits_(limits),
       service_(std::move(service_socket)),
+      io_pool_(kMaxReadThreads),
       kept_(std::make_shared<engine::KeptRows>()),
       memory_(std::make_shared<engine::MemoryBudget>(
           BudgetOf(limits), engine::KeptRows::ReclaimFrom(kept_))),
@@ -96,6 +98,7 @@ Session::Session(const HostLimits& limits, Descriptor service_socket)
       python_(static_cast<int>(limits.cpus),
               static_cast<size_t>(
                   std::max(limits.memory_bytes / 8, kMinArenaBytes))),
+      speeds_(Speeds::RealOptions()),
       executor_(static_cast<int>(limits.cpus)) {}
 
 void Session::SetLimits(const HostLimits& limits) {

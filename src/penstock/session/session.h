@@ -26,6 +26,7 @@
 #include "penstock/session/host_limits.h"
 #include "penstock/session/recording.h"
 #include "penstock/session/service_channel.h"
+#include "penstock/session/speeds.h"
 #include "penstock/session/tunings.h"
 
 namespace penstock::session {
@@ -107,6 +108,8 @@ class Session final {
     // The node whose rows are kept until a cache is decided on: it would be the
     // better the more it has. -1: none.
     int kept_on_trial = -1;
+    // What was measured of the machine for it; unset: nobody has asked.
+    std::optional<plan::Snapshot::Machine> speeds;
   };
 
   // Whether the iterator is tuned while it runs; begins with what was found
@@ -118,6 +121,10 @@ class Session final {
   static int64_t ProcessCpuNanos();
   absl::StatusOr<Reading*> FindReading(uint64_t iterator);
   plan::Snapshot SnapshotOf(uint64_t iterator, const Reading& reading);
+  // How fast the machine is where the snapshot shows that it matters. Waits for
+  // storage, up to a second or two if it is not known yet.
+  plan::Snapshot::Machine SpeedsFor(const Reading& reading,
+                                    const plan::Snapshot& snapshot);
   // What is whole of a file; an error if that is nothing.
   static absl::StatusOr<plan::SnapshotLog> ReadTrace(const std::string& path);
   // The snapshots of an iterator, the last of them of now.
@@ -135,6 +142,7 @@ class Session final {
   engine::Instances instances_;
   pool::PythonPool python_;
   Tunings tunings_;
+  Speeds speeds_;
   std::map<uint64_t, Reading> iterators_;
   uint64_t next_iterator_ = 1;
   // Last: its threads end before anything that they use does.

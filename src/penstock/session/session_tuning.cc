@@ -2,6 +2,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,10 +34,30 @@ int LastKeepable(const engine::Pipeline& pipeline) {
   return info->id;
 }
 
+// Until the run's own reads have ended, which they do as nobody takes its rows:
+// they would be measured, too. No longer than two seconds.
+void AwaitRest(const engine::Run& run) {
+  const int64_t until = SteadyClock().NowNanos() + 2000 * kMillion;
+  int quiet = 0;
+  while (quiet < 3 && SteadyClock().NowNanos() < until) {
+    int64_t under_way = 0;
+    for (const engine::NodeStats& stats : run.stats) {
+      if (stats.io != nullptr) under_way += stats.io->under_way;
+    }
+    quiet = under_way == 0 ? quiet + 1 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 bool HasCache(const plan::Knobs& knobs) {
   return std::any_of(knobs.nodes().begin(), knobs.nodes().end(),
                      [](const auto& node) { return node.second.has_cache(); });
 }
+
+// Reads under way, on average, from which on storage may matter.
+constexpr double kLeastReads = 0.05;
+// Files that storage is measured with.
+constexpr size_t kMaxProbed = 256;
 
 // More often would cost more than it tells.
 constexpr int64_t kMinTraceMillis = 10;
@@ -86,7 +109,64 @@ plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading) {
     *snapshot.mutable_knobs()->mutable_output_rows() =
         reading.knobs.output_rows();
   }
+  if (reading.speeds.has_value()) {
+    snapshot.mutable_machine()->MergeFrom(*reading.speeds);
+  }
   return snapshot;
+}
+
+plan::Snapshot::Machine Session::SpeedsFor(const Reading& reading,
+                                           const plan::Snapshot& snapshot) {
+  namespace fs = std::filesystem;
+  plan::Snapshot::Machine machine;
+  const engine::Run& run = reading.sender->run();
+  const fs::path directory = run.environment.directory;
+  double reads_ns = 0, reads = 0, bytes = 0;
+  std::vector<std::string> paths;
+  for (const plan::Snapshot::Node& node : snapshot.nodes()) {
+    reads_ns += static_cast<double>(node.io_ns());
+    reads += static_cast<double>(node.io_ops());
+    bytes += static_cast<double>(node.io_bytes());
+    const auto log = run.file_logs.find(static_cast<int>(node.node()));
+    if (node.io_bytes() == 0 || log == run.file_logs.end()) continue;
+    const auto records = log->second->Since(0);
+    if (!records.has_value()) continue;
+    for (const auto& [name, stamp] : *records) {
+      if (name.is_pattern || stamp.size < 0) continue;
+      if (paths.size() == kMaxProbed) break;
+      paths.push_back((directory / name.name).string());
+    }
+  }
+  const auto time_ns = static_cast<double>(snapshot.time_ns());
+  if (reads > 0 && reads_ns >= kLeastReads * time_ns) {
+    AwaitRest(run);
+    const auto curve =
+        speeds_.OfFiles(*run.environment.files, paths, bytes / reads);
+    if (curve.has_value()) {
+      machine.set_disk_read_bytes(static_cast<double>(curve->read_bytes));
+      for (const io::DiskCurve::Point& point : curve->points) {
+        plan::Snapshot::DiskPoint* to = machine.add_disk_curve();
+        to->set_reads(static_cast<uint32_t>(point.reads));
+        to->set_bytes_per_second(point.bytes_per_second);
+      }
+    }
+  }
+  const plan::Options& options = reading.sender->pipeline()->options();
+  if (options.has_kept_directory() && run.environment.kept_disk != nullptr) {
+    const fs::path kept = directory / options.kept_directory();
+    std::error_code error;
+    const fs::space_info space = fs::space(kept, error);
+    if (!error) {
+      // Half is for others: as much as is ever kept.
+      machine.set_disk_free_bytes(space.available / 2);
+      if (const auto speed = speeds_.OfDirectory(kept.string())) {
+        machine.set_kept_bytes_per_second(*speed);
+      }
+    }
+  }
+  machine.set_memory_bytes_per_second(
+      speeds_.OfMemory(static_cast<int>(limits_.cpus)));
+  return machine;
 }
 
 void Session::BeginTuning(Reading& reading) {
@@ -103,6 +183,7 @@ void Session::BeginTuning(Reading& reading) {
       options.has_memory_budget_bytes() ? options.memory_budget_bytes()
                                         : memory_->limit());
   online.window_seconds = kFirstMillis / 1e3 / 2;
+  online.budget.disk_bytes = 0;  // decided in seconds, not in epochs
   // Memory that nobody has offered is not for rows that could be computed.
   online.budget.may_cache = options.has_memory_budget_bytes();
   if (const Tuning* found = tunings_.Find(pipeline.fingerprint())) {
@@ -206,6 +287,10 @@ absl::StatusOr<std::vector<plan::Snapshot>> Session::Recorded(
     snapshots = reading->recording->snapshots();
   }
   snapshots.push_back(SnapshotOf(iterator, *reading));
+  if (!reading->speeds.has_value()) {
+    reading->speeds = SpeedsFor(*reading, snapshots.back());
+    snapshots.back().mutable_machine()->MergeFrom(*reading->speeds);
+  }
   return snapshots;
 }
 

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "penstock/base/clock.h"
+#include "penstock/engine/knobs.h"
+#include "penstock/io/byte_stream.h"
 #include "penstock/plan/snapshot.h"
 
 namespace penstock::session {
@@ -83,6 +85,13 @@ void FillFiles(const engine::Pipeline& pipeline, const engine::Run& run,
   out.set_io_bytes(io.bytes);
   out.set_io_ops(io.reads);
   out.set_io_ns(io.nanos);
+  const int64_t sources = std::max<int64_t>(1, io.most_sources);
+  const int64_t reads =
+      engine::KnobOr(run.knobs[info.id].read_depth,
+                     static_cast<int64_t>(io::ByteStreamOptions().read_ahead));
+  out.set_read_sources(static_cast<uint64_t>(sources));
+  out.set_read_depth(static_cast<uint64_t>(
+      std::min<int64_t>(kMaxReadThreads, sources * reads)));
   if (io.files == 0) return;
   plan::FileCounts* files = out.mutable_files();
   files->set_opened(io.files);

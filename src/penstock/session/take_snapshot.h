@@ -8,6 +8,9 @@
 
 namespace penstock::session {
 
+// Reads of storage that are under way at once, at most, in all.
+inline constexpr int kMaxReadThreads = 64;
+
 // What is known beside the iterator's own counts, of the time since it began.
 struct Surroundings {
   uint64_t run = 0;  // the iterator's number

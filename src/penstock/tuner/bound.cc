@@ -14,6 +14,12 @@ namespace {
 
 constexpr size_t kMaxLimits = 16;
 constexpr double kErrors = 2;  // standard errors of an interval
+// Of the device's time, the share for bytes from which on seeks are not it.
+constexpr double kMostlyBytes = 0.75;
+// Of reading rows back: one file was read once, and rows are checked as well.
+constexpr double kKeptError = 0.2;
+// A limit of memory so many times what there is now is worth a line.
+constexpr double kWithinReach = 2;
 
 double Shifted(const Estimate& estimate, double errors) {
   // However uncertain, what was seen to cost something costs something.
@@ -84,6 +90,12 @@ double OverheadOf(const Model& model, double errors) {
   return chunks * model.resources.handoff + Shifted(model.unattributed, errors);
 }
 
+double Least(const std::vector<Limit>& limits) {
+  double rate = kUnlimitedRate;
+  for (const Limit& limit : limits) rate = std::min(rate, limit.rate);
+  return rate;
+}
+
 class Solver final {
  public:
   Solver(const Model& model, const Tasks& tasks, KnobsAre knobs, double errors)
@@ -94,10 +106,9 @@ class Solver final {
     AddNodes();
     AddStages();
     AddDisk();
-    double producer = kUnlimitedRate;
-    for (const Limit& limit : limits_) {
-      producer = std::min(producer, limit.rate);
-    }
+    AddKept();
+    AddMemory(Least(limits_));
+    double producer = Least(limits_);
     producer = std::min(producer, AddCores(producer));
     AddConsumer(producer);
     return std::move(limits_);
@@ -183,11 +194,64 @@ class Solver final {
       ops += Shifted(node.disk_ops, errors_);
     }
     const Resources& resources = model_.resources;
-    if (resources.disk_bytes_per_second) {
+    if (resources.disk) {
+      AddDiskLaw(*resources.disk, bytes);
+    } else if (resources.disk_bytes_per_second) {
       Add(Wall::kDiskBytes, -1, bytes, *resources.disk_bytes_per_second);
     }
     if (resources.disk_ops_per_second) {
       Add(Wall::kDiskOps, -1, ops, *resources.disk_ops_per_second);
+    }
+  }
+
+  // What the curve allows, all reading nodes together.
+  void AddDiskLaw(const DiskLaw& law, double bytes) {
+    double time = 0;  // of the device, per root element
+    double without_seeks = 0;
+    for (const NodeModel& node : model_.nodes) {
+      const double own = Shifted(node.disk_bytes, errors_);
+      if (own <= 0) continue;
+      const bool is_free =
+          knobs_ == KnobsAre::kFree && !node.is_read_bytes_pinned;
+      const double now = node.read_bytes * node.reads_in_a_row;
+      const double size = is_free ? std::max(now, kMaxReadBytes) : now;
+      time += own / MostBytesPerSecond(law, size,
+                                       static_cast<double>(node.read_sources));
+      without_seeks += own / law.peak;
+    }
+    if (time <= 0) return;
+    const double sure = std::max(0.25, 1 - errors_ * law.error);
+    const bool seeks = without_seeks < kMostlyBytes * time;
+    Add(seeks ? Wall::kDiskSeeks : Wall::kDiskBytes, -1, bytes,
+        bytes / time * sure);
+  }
+
+  void AddKept() {
+    const Resources& resources = model_.resources;
+    if (!resources.kept_bytes_per_second) return;
+    double bytes = 0;
+    for (const NodeModel& node : model_.nodes) {
+      bytes += Shifted(node.kept_bytes, errors_);
+    }
+    Add(Wall::kKeptBytes, -1, bytes,
+        *resources.kept_bytes_per_second * (1 - errors_ * kKeptError));
+  }
+
+  // Rows that are copied go through memory. Named where it is within reach:
+  // `others` is what all else allows.
+  void AddMemory(double others) {
+    const std::optional<double>& speed =
+        model_.resources.memory_bytes_per_second;
+    if (!speed) return;
+    double bytes = 0;
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      const double own = node.visits * (*model_.measured)[i].row_bytes;
+      // What is given faster than memory is was passed on, and not touched.
+      if (own <= node.busy.value * *speed) bytes += own;
+    }
+    if (bytes * others * kWithinReach >= *speed) {
+      Add(Wall::kMemoryBytes, -1, bytes, *speed);
     }
   }
 
@@ -270,12 +334,6 @@ class Solver final {
   std::vector<Limit> limits_;
 };
 
-double Least(const std::vector<Limit>& limits) {
-  double rate = kUnlimitedRate;
-  for (const Limit& limit : limits) rate = std::min(rate, limit.rate);
-  return rate;
-}
-
 }  // namespace
 
 const char* WallName(Wall wall) {
@@ -298,8 +356,14 @@ const char* WallName(Wall wall) {
       return "reads under way";
     case Wall::kDiskBytes:
       return "disk bytes";
+    case Wall::kDiskSeeks:
+      return "disk seeks";
     case Wall::kDiskOps:
       return "disk operations";
+    case Wall::kKeptBytes:
+      return "kept bytes";
+    case Wall::kMemoryBytes:
+      return "memory bytes";
     case Wall::kConsumer:
       return "consumer";
     case Wall::kNoOverlap:

@@ -25,7 +25,10 @@ enum class Wall {
   kReorder,      // slow rows hold up an ordered window
   kReadLatency,  // reads under way
   kDiskBytes,
+  kDiskSeeks,  // between files that are read in turn
   kDiskOps,
+  kKeptBytes,    // rows that are read back from disk
+  kMemoryBytes,  // copies in memory
   kConsumer,
   kNoOverlap,  // nothing is ready when the consumer asks
 };
@@ -38,6 +41,8 @@ inline constexpr double kUnlimitedRate = 1e12;
 // What a node may be given at most, whatever it costs.
 inline constexpr int64_t kMaxTasks = 1024;
 inline constexpr int64_t kMaxReadDepth = 64;
+// And of one read, where the disk seeks.
+inline constexpr double kMaxReadBytes = 8 << 20;
 
 struct Limit {
   Wall wall = Wall::kNothing;

@@ -14,6 +14,7 @@ constexpr size_t kMaxLookedAt = 64;
 constexpr double kLeastGain = 1.05;
 constexpr double kAsGood = 0.99;
 constexpr double kLeastFraction = 0.02;
+constexpr size_t kMaxPaired = 8;
 
 // What a cache after each node would save at most, in seconds of any resource.
 // An upper bound where branches join below; used to choose whom to look at.
@@ -22,7 +23,9 @@ std::vector<double> SavingsOf(const Model& model) {
   for (size_t i = 0; i < model.nodes.size(); ++i) {
     const NodeModel& node = model.nodes[i];
     savings[i] = node.cpu.value + node.busy.value + node.read_time.value;
-    if (model.resources.disk_bytes_per_second) {
+    if (model.resources.disk) {
+      savings[i] += node.disk_bytes.value / model.resources.disk->peak;
+    } else if (model.resources.disk_bytes_per_second) {
       savings[i] +=
           node.disk_bytes.value / *model.resources.disk_bytes_per_second;
     }
@@ -47,24 +50,72 @@ std::vector<int> BetterUsers(const Model& model) {
   return better;
 }
 
+// Of a disk whose speed is unknown, nothing can be promised.
+bool MayUseDisk(const Model& model) {
+  return model.resources.kept_bytes_per_second ||
+         model.resources.disk_bytes_per_second;
+}
+
+// As much as there is room for; nothing if that is next to none.
+std::optional<CacheAfter> Within(const Model& model, const CacheRoom& room,
+                                 const CacheCandidate& place,
+                                 plan::CacheTier tier) {
+  if (tier == plan::DISK && !MayUseDisk(model)) return std::nullopt;
+  const double bytes = tier == plan::DISK ? room.disk_bytes : room.memory_bytes;
+  const double fraction =
+      place.size_bytes <= bytes ? 1 : bytes / place.size_bytes;
+  if (fraction < kLeastFraction) return std::nullopt;
+  return CacheAfter{(*model.measured)[place.node].id, tier, fraction,
+                    place.size_bytes};
+}
+
 void Consider(const Model& model, const CacheRoom& room, CacheCandidate& out) {
-  const uint32_t id = (*model.measured)[out.node].id;
-  const auto offer = [&](plan::CacheTier tier, double bytes) {
-    const double fraction =
-        out.size_bytes <= bytes ? 1 : bytes / out.size_bytes;
-    if (fraction < kLeastFraction) return;
-    const CacheAfter cache = {id, tier, fraction, out.size_bytes};
-    const absl::StatusOr<Bound> bound = WhatIf(model, {cache}, KnobsAre::kFree);
-    if (!bound.ok()) return;
-    if (out.cache && bound->rate.middle <= out.rate.middle * 1.01) return;
+  for (plan::CacheTier tier : {plan::MEMORY, plan::DISK}) {
+    const std::optional<CacheAfter> cache = Within(model, room, out, tier);
+    if (!cache) continue;
+    const absl::StatusOr<Bound> bound =
+        WhatIf(model, {*cache}, KnobsAre::kFree);
+    if (!bound.ok()) continue;
+    if (out.cache && bound->rate.middle <= out.rate.middle * 1.01) continue;
     out.cache = cache;
     out.rate = bound->rate;
-  };
-  offer(plan::MEMORY, room.memory_bytes);
-  // Of a disk whose speed is unknown, nothing can be promised.
-  if (model.resources.disk_bytes_per_second) {
-    offer(plan::DISK, room.disk_bytes);
   }
+}
+
+// A part in memory, and on disk what is computed for the rest: for rows that do
+// not fit in memory and are read back from disk more slowly.
+void Pair(const Model& model, const CacheRoom& room, double least,
+          CachePlan& plan) {
+  if (!MayUseDisk(model) || room.disk_bytes <= 0) return;
+  std::vector<const CacheCandidate*> places;
+  for (const CacheCandidate& candidate : plan.candidates) {
+    if (candidate.cache && places.size() < kMaxPaired) {
+      places.push_back(&candidate);
+    }
+  }
+  std::optional<CacheCandidate> memory, disk;
+  for (const CacheCandidate* upper : places) {
+    const auto in_memory = Within(model, room, *upper, plan::MEMORY);
+    if (!in_memory || in_memory->fraction >= 1) continue;
+    for (const CacheCandidate* lower : places) {
+      if (lower->node == upper->node) continue;
+      const auto on_disk = Within(model, room, *lower, plan::DISK);
+      if (!on_disk) continue;
+      std::vector<Change> both = {*on_disk, *in_memory};
+      if (upper->node < lower->node) std::swap(both[0], both[1]);
+      const absl::StatusOr<Bound> bound = WhatIf(model, both, KnobsAre::kFree);
+      if (!bound.ok() || bound->rate.middle < least) continue;
+      least = bound->rate.middle;
+      memory = *upper;
+      memory->cache = in_memory;
+      disk = *lower;
+      disk->cache = on_disk;
+      memory->rate = disk->rate = bound->rate;
+    }
+  }
+  if (!memory) return;
+  plan.best = std::move(memory);
+  plan.second = std::move(disk);
 }
 
 // Whether `a` is to be preferred where both are as fast.
@@ -128,6 +179,7 @@ CachePlan PlaceCache(const Model& model, const CacheRoom& room) {
       plan.best = candidate;
     }
   }
+  Pair(model, room, kLeastGain * std::max(fastest, now * kLeastGain), plan);
   return plan;
 }
 

@@ -20,6 +20,11 @@ constexpr double kUnknownMemory = 256e6;
 // Shares of the memory that one window or buffer may hold.
 constexpr double kWindowShare = 0.1;
 constexpr double kBufferShare = 0.25;
+// What reads of many files may hold, and how near to the best they need to be.
+constexpr double kMostForReads = 512e6;
+constexpr double kSecondsOfReads = 2;  // until each file had its turn
+constexpr double kNearly = 0.95;
+constexpr double kWorthLarger = 1.05;
 // A chunk that takes fewer hand-overs' time is better computed by its puller.
 constexpr double kWorthHandoffs = 10;
 constexpr int kMaxSpread = 16;  // nodes
@@ -28,7 +33,8 @@ constexpr double kLeastSpreadGain = 1.03;
 // What the closed form gives one node.
 struct NodeChoice {
   int64_t tasks = 1;
-  int64_t reads = 0;
+  int64_t reads = 0;       // of each source
+  int64_t read_bytes = 0;  // 0: as it is
   int64_t window = 0;
   int64_t buffer = 0;
   std::string why_tasks;
@@ -41,6 +47,11 @@ struct Draft {
 
 double RowsPerChunk(const NodeModel& node) {
   return node.chunks > 0 ? std::max(1.0, node.visits / node.chunks) : 1;
+}
+
+// As the knob counts: of each source.
+int64_t ReadsNow(const NodeModel& node) {
+  return (node.read_depth + node.read_sources - 1) / node.read_sources;
 }
 
 bool IsUsers(const plan::Knob& knob) { return knob.chosen_by() == plan::USER; }
@@ -89,6 +100,8 @@ class Chooser final {
       bytes += static_cast<double>(choice.tasks) * chunk;
       bytes += static_cast<double>(choice.window + choice.buffer) *
                measured.row_bytes;
+      bytes += static_cast<double>(choice.read_bytes) *
+               static_cast<double>(choice.reads * node.read_sources);
     }
     return bytes;
   }
@@ -97,7 +110,7 @@ class Chooser final {
   Draft Now() const {
     Draft draft;
     for (const NodeModel& node : model_.nodes) {
-      draft.nodes.push_back({node.parallelism, node.read_depth,
+      draft.nodes.push_back({node.parallelism, ReadsNow(node), 0,
                              node.keeps_order ? node.reorder_rows : 0,
                              node.buffer_rows, ""});
     }
@@ -153,14 +166,7 @@ class Chooser final {
     NodeChoice choice;
     FindTasks(node, rate, node.busy.value + inside,
               measured.knobs.has_parallelism(), choice);
-    if (node.read_depth > 0) {
-      choice.reads = IsUsers(measured.knobs.read_depth())
-                         ? node.read_depth
-                         : std::clamp<int64_t>(
-                               static_cast<int64_t>(std::ceil(
-                                   rate * node.read_time.value / kUtilisation)),
-                               1, kMaxReadDepth);
-    }
+    FindReads(node, rate, choice);
     if (IsUsers(measured.knobs.reorder_rows())) {
       choice.window = node.reorder_rows;
     } else if (node.keeps_order && choice.tasks > 1) {
@@ -181,6 +187,45 @@ class Chooser final {
       if (place + 1 == model_.nodes.size()) choice.buffer = need;
     }
     return choice;
+  }
+
+  // Reads under way and their size: enough for the rate, and no more than the
+  // disk has a use for. Where it seeks between files, larger ones instead.
+  void FindReads(const NodeModel& node, double rate, NodeChoice& choice) const {
+    if (node.read_depth <= 0 || node.is_cached) return;
+    const std::optional<DiskLaw>& disk = model_.resources.disk;
+    const auto sources = static_cast<double>(node.read_sources);
+    double time = node.read_time.value;
+    const bool seeks =
+        disk && disk->seek > 0 && sources > 1 && node.read_bytes > 0;
+    if (seeks && !node.is_read_bytes_pinned) {
+      const double most = std::min(
+          {kMaxReadBytes, kWindowShare * memory_ / sources,
+           kMostForReads / sources, disk->peak * kSecondsOfReads / sources});
+      const double needed = rate * node.disk_bytes.value;
+      double bytes = node.read_bytes;
+      while (2 * bytes <= most &&
+             MostBytesPerSecond(*disk, bytes, sources) < kNearly * needed) {
+        bytes *= 2;
+      }
+      // As good as those that the disk does in a row already.
+      if (MostBytesPerSecond(*disk, bytes, sources) >
+          kWorthLarger *
+              MostBytesPerSecond(*disk, node.read_bytes * node.reads_in_a_row,
+                                 sources)) {
+        choice.read_bytes = static_cast<int64_t>(bytes);
+        time *= node.read_bytes / bytes * ReadTime(*disk, bytes) /
+                ReadTime(*disk, node.read_bytes);
+      }
+    }
+    const int64_t now = ReadsNow(node);
+    choice.reads = now;
+    if (node.is_read_pinned || time <= 0) return;
+    const auto needed = static_cast<int64_t>(
+        std::ceil(std::min(rate * time / kUtilisation / sources, 1e6) - 1e-9));
+    const auto wanted = std::clamp<int64_t>(needed, 1, kMaxReadDepth);
+    // Fewer cost nobody anything, but where the head goes to and fro.
+    choice.reads = choice.read_bytes > 0 ? wanted : std::max(wanted, now);
   }
 
   void FindTasks(const NodeModel& node, double rate, double busy,
@@ -249,8 +294,11 @@ std::vector<Change> ChangesOf(const Model& model, const Draft& draft) {
     if (choice.tasks != node.parallelism) {
       changes.push_back(SetTasks{id, choice.tasks});
     }
-    if (choice.reads > 0 && choice.reads != node.read_depth) {
+    if (choice.reads > 0 && choice.reads != ReadsNow(node)) {
       changes.push_back(SetReadDepth{id, choice.reads});
+    }
+    if (choice.read_bytes > 0) {
+      changes.push_back(SetReadBytes{id, choice.read_bytes});
     }
     if (choice.window > 0 && choice.window != node.reorder_rows) {
       changes.push_back(SetReorderRows{id, choice.window});
@@ -336,10 +384,17 @@ void Report(const Model& model, const Draft& draft, Choice& choice) {
       set(KnobKind::kParallelism, place, node.parallelism, made.tasks,
           made.why_tasks);
     }
-    if (made.reads > 0) {
+    if (made.reads > 0 && made.reads != ReadsNow(node)) {
       Write(knobs.mutable_read_depth(), made.reads);
-      set(KnobKind::kReadDepth, place, node.read_depth, made.reads,
+      set(KnobKind::kReadDepth, place, ReadsNow(node), made.reads,
           "what reads take, at that rate");
+    }
+    if (made.read_bytes > 0) {
+      Write(knobs.mutable_read_bytes(), made.read_bytes);
+      set(KnobKind::kReadBytes, place, static_cast<int64_t>(node.read_bytes),
+          made.read_bytes,
+          absl::StrFormat("the disk takes %.3g ms from one file to another",
+                          1e3 * model.resources.disk->seek));
     }
     if (made.window > 0) {
       Write(knobs.mutable_reorder_rows(), made.window);
@@ -364,6 +419,25 @@ void Report(const Model& model, const Draft& draft, Choice& choice) {
                                                          : plan::TUNER);
   set(KnobKind::kOutputRows, -1, model.resources.output_rows, draft.output_rows,
       "what the variance of the consumer needs");
+}
+
+void WriteCache(const CacheCandidate& candidate, Choice& choice) {
+  const CacheAfter& cache = *candidate.cache;
+  plan::CacheKnob* knob =
+      (*choice.knobs.mutable_nodes())[cache.node].mutable_cache();
+  knob->set_tier(cache.tier);
+  knob->set_fraction(cache.fraction);
+  knob->set_chosen_by(plan::TUNER);
+  // A little more than is expected: rows are not the same size, and the last
+  // of them should not stay out.
+  knob->set_max_bytes(
+      static_cast<int64_t>(1.02 * cache.fraction * cache.size_bytes + 1e6));
+  choice.settings.push_back(
+      {KnobKind::kCache, candidate.node, 0, 1,
+       absl::StrFormat("%.0f %% of %.3g GB%s", 100 * cache.fraction,
+                       cache.size_bytes / 1e9,
+                       cache.tier == plan::DISK ? ", on disk" : ""),
+       false});
 }
 
 // What would be chosen of the user's own knobs, if it were ours to choose.
@@ -413,6 +487,8 @@ const char* KnobName(KnobKind kind) {
       return "buffer_rows";
     case KnobKind::kReadDepth:
       return "read_depth";
+    case KnobKind::kReadBytes:
+      return "read_bytes";
     case KnobKind::kOutputRows:
       return "output_rows";
     case KnobKind::kCache:
@@ -450,17 +526,24 @@ absl::StatusOr<Choice> Choose(const Model& measured, const Budget& budget) {
   choice.is_over_memory = !before.Shrink(draft, for_rows);
   if (budget.may_cache && has_limit && !choice.is_over_memory) {
     CacheRoom room;
-    room.memory_bytes =
-        std::max(0.0, for_rows - std::max(before.MemoryOf(draft), held));
-    room.disk_bytes = std::min(budget.disk_bytes.value_or(0),
-                               resources.disk_free_bytes.value_or(0));
+    if (budget.may_cache_in_memory) {
+      room.memory_bytes =
+          std::max(0.0, for_rows - std::max(before.MemoryOf(draft), held));
+    }
+    // Where there is a directory for rows, its disk has been measured.
+    const double free = resources.disk_free_bytes.value_or(0);
+    const double offered = resources.kept_bytes_per_second ? free : 0;
+    room.disk_bytes = std::min(budget.disk_bytes.value_or(offered), free);
     CachePlan plan = PlaceCache(model, room);
     choice.cache = std::move(plan.best);
+    choice.second_cache = std::move(plan.second);
     choice.candidates = std::move(plan.candidates);
   }
   Model cached = model;
   if (choice.cache) {
-    PENSTOCK_ASSIGN_OR_RETURN(cached, Apply(model, {*choice.cache->cache}));
+    std::vector<Change> caches = {*choice.cache->cache};
+    if (choice.second_cache) caches.push_back(*choice.second_cache->cache);
+    PENSTOCK_ASSIGN_OR_RETURN(cached, Apply(model, caches));
     const Chooser after(cached, memory);
     Draft later = after.Make();
     // What the cache makes idle still fills it, in the first epoch.
@@ -484,22 +567,8 @@ absl::StatusOr<Choice> Choose(const Model& measured, const Budget& budget) {
   choice.bound = FindBound(chosen, KnobsAre::kInForce);
   choice.cores = CoresAt(chosen, choice.bound.rate.middle);
   Report(cached, draft, choice);
-  if (choice.cache) {
-    const CacheAfter& cache = *choice.cache->cache;
-    plan::CacheKnob* knob =
-        (*choice.knobs.mutable_nodes())[cache.node].mutable_cache();
-    knob->set_tier(cache.tier);
-    knob->set_fraction(cache.fraction);
-    knob->set_chosen_by(plan::TUNER);
-    // A little more than is expected: rows are not the same size, and the last
-    // of them should not stay out.
-    knob->set_max_bytes(
-        static_cast<int64_t>(1.02 * cache.fraction * cache.size_bytes + 1e6));
-    choice.settings.push_back(
-        {KnobKind::kCache, choice.cache->node, 0, 1,
-         absl::StrFormat("%.0f %% of %.3g GB", 100 * cache.fraction,
-                         cache.size_bytes / 1e9),
-         false});
+  for (const auto* chosen : {&choice.cache, &choice.second_cache}) {
+    if (chosen->has_value()) WriteCache(**chosen, choice);
   }
   Advise(model, memory, choice);
   return choice;

@@ -23,8 +23,10 @@ namespace penstock::tuner {
 struct Budget {
   std::optional<double> cores = {};
   std::optional<double> memory_bytes = {};  // of all that the engine holds
-  std::optional<double> disk_bytes = {};    // for caches
+  // For caches; unset: what is free where rows may be kept.
+  std::optional<double> disk_bytes = {};
   bool may_cache = true;
+  bool may_cache_in_memory = true;
 };
 
 enum class KnobKind {
@@ -32,6 +34,7 @@ enum class KnobKind {
   kReorderRows,
   kBufferRows,
   kReadDepth,
+  kReadBytes,
   kOutputRows,
   kCache,
 };
@@ -54,6 +57,7 @@ struct Choice {
   plan::Knobs knobs;  // all that is to be in force, the user's as they are
   std::vector<Setting> settings;
   std::optional<CacheCandidate> cache;
+  std::optional<CacheCandidate> second_cache;  // in the other tier
   std::vector<CacheCandidate> candidates;
   Bound bound;              // with these knobs
   double cores = 0;         // in use at that rate

@@ -22,6 +22,12 @@ constexpr double kReserve = 0.1;  // of the memory limit
 constexpr double kSaturated = 0.85;
 // Reads at once that any disk can be kept busy with.
 constexpr int64_t kManyReads = 16;
+// Reads under way, of those that a disk can use: then it has no rest.
+constexpr double kKeptBusy = 1.2;
+// How far what was seen may be from what was measured of the disk alone.
+constexpr double kMostWrong = 2;
+// Reads of one file that a disk that seeks does before it goes to another.
+constexpr double kMostInARow = 16;
 
 // Sums over windows per root element, with the standard error of a ratio.
 class Ratio final {
@@ -84,6 +90,7 @@ class Reader final {
     ShareCores(measured);
     for (size_t i = 0; i < model_.nodes.size(); ++i) Settle(i, measured[i]);
     InferDisk(measured);
+    ReadDisk();
     ForgetCached(measured);
     ReadUnattributed();
     absl::flat_hash_map<uint32_t, int> places;
@@ -131,6 +138,18 @@ class Reader final {
     }
     if (machine.disk_ops_per_second() > 0) {
       out.disk_ops_per_second = machine.disk_ops_per_second();
+    }
+    std::vector<DiskPoint> points;
+    for (const Snapshot::DiskPoint& each : machine.disk_curve()) {
+      points.push_back(
+          {static_cast<double>(each.reads()), each.bytes_per_second()});
+    }
+    out.disk = FitDisk(points, machine.disk_read_bytes());
+    if (machine.kept_bytes_per_second() > 0) {
+      out.kept_bytes_per_second = machine.kept_bytes_per_second();
+    }
+    if (machine.memory_bytes_per_second() > 0) {
+      out.memory_bytes_per_second = machine.memory_bytes_per_second();
     }
     if (machine.has_disk_free_bytes()) {
       out.disk_free_bytes = static_cast<double>(machine.disk_free_bytes());
@@ -219,6 +238,9 @@ class Reader final {
       node.read_depth =
           static_cast<int64_t>(std::min<uint64_t>(now.read_depth(), 1 << 20));
     }
+    node.read_sources = std::clamp<int64_t>(
+        static_cast<int64_t>(std::min<uint64_t>(now.read_sources(), 1 << 20)),
+        1, 1 << 20);
     const auto found = options_.scalings.find(now.node());
     if (found != options_.scalings.end()) node.scaling = found->second;
     DescribeNode(now, place, measured);
@@ -226,6 +248,7 @@ class Reader final {
     node.is_pinned = knobs.parallelism().chosen_by() == plan::USER;
     node.is_reorder_pinned = knobs.reorder_rows().chosen_by() == plan::USER;
     node.is_read_pinned = knobs.read_depth().chosen_by() == plan::USER;
+    node.is_read_bytes_pinned = knobs.read_bytes().chosen_by() == plan::USER;
     node.reorder_rows = RowsOf(knobs.reorder_rows());
     node.buffer_rows = knobs.has_buffer_rows()
                            ? RowsOf(knobs.buffer_rows())
@@ -415,7 +438,9 @@ class Reader final {
   // Many reads under way all the time, and nobody said how fast the disk is:
   // as fast as seen.
   void InferDisk(const std::vector<Measured>& measured) {
-    if (model_.resources.disk_bytes_per_second) return;
+    if (model_.resources.disk_bytes_per_second || model_.resources.disk) {
+      return;
+    }
     double bytes = 0;
     bool is_full = false;
     for (size_t i = 0; i < model_.nodes.size(); ++i) {
@@ -428,6 +453,46 @@ class Reader final {
     if (is_full && bytes > 0) {
       model_.resources.disk_bytes_per_second = bytes * model_.rate.value;
     }
+  }
+
+  // What reads would take alone, of those that waited for each other; and a
+  // disk that was kept busy gives what it was seen to give.
+  void ReadDisk() {
+    Resources& resources = model_.resources;
+    double time = 0, busiest = 0;
+    for (NodeModel& node : model_.nodes) {
+      if (node.disk_ops.value > 0) {
+        node.read_bytes = node.disk_bytes.value / node.disk_ops.value;
+      }
+      if (!resources.disk || node.read_bytes <= 0) continue;
+      const DiskLaw& disk = *resources.disk;
+      const auto sources = static_cast<double>(node.read_sources);
+      const double reads = node.read_time.value * model_.rate.value;
+      const double knee = KneeOf(disk, node.read_bytes, sources);
+      busiest = std::max(busiest, reads / knee);
+      if (reads > knee) {
+        FindRuns(disk, node);
+        node.read_time.value *= knee / reads;
+        node.read_time.error *= knee / reads;
+      }
+      time += node.disk_bytes.value /
+              MostBytesPerSecond(disk, node.read_bytes * node.reads_in_a_row,
+                                 sources);
+    }
+    if (busiest < kKeptBusy || time <= 0) return;
+    const double factor =
+        std::clamp(model_.rate.value * time, 1 / kMostWrong, kMostWrong);
+    resources.disk->peak *= factor;
+    resources.disk->seek /= factor;
+  }
+
+  // How many reads of a file the disk did one after another, where it seeks.
+  void FindRuns(const DiskLaw& disk, NodeModel& node) const {
+    if (disk.seek <= 0 || node.read_sources <= 1) return;
+    const double seen = node.disk_bytes.value * model_.rate.value;
+    if (seen <= 0 || seen >= disk.peak) return;
+    const double run = disk.seek / (1 / seen - 1 / disk.peak);
+    node.reads_in_a_row = std::clamp(run / node.read_bytes, 1.0, kMostInARow);
   }
 
   void ForgetCached(const std::vector<Measured>& measured) {

@@ -195,6 +195,13 @@ class Doctor final {
     fix.why = absl::StrFormat(
         "all of them have at most %.3g GB; from the second epoch on",
         cache.size_bytes / 1e9);
+    if (out_.choice.second_cache) {
+      const CacheAfter& second = *out_.choice.second_cache->cache;
+      absl::StrAppend(&fix.title,
+                      absl::StrFormat(", and %.0f %% of %s's on disk",
+                                      100 * second.fraction,
+                                      NameOf(out_.choice.second_cache->node)));
+    }
     fix.expected = out_.choice.bound.rate;
     fix.knobs = out_.choice.knobs;
     fix.settings = out_.choice.settings;
@@ -293,6 +300,7 @@ class Doctor final {
           "all cores are in use", {SetCores{2 * cores}});
     }
     if (out_.wall.wall == Wall::kDiskBytes ||
+        out_.wall.wall == Wall::kDiskSeeks ||
         out_.wall.wall == Wall::kDiskOps) {
       Try("use a disk that is twice as fast, or smaller files",
           "the disk gives no more", {ScaleDisk{2}});
@@ -361,6 +369,30 @@ class Doctor final {
     return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
   }
 
+  // How much of the wall's bytes a second was used.
+  std::string SeenText(const Limit& wall) const {
+    return absl::StrFormat(", and %.3g are used",
+                           wall.demand * model_.rate.value / 1e6);
+  }
+
+  std::string LatencyText(const Limit& wall) const {
+    const NodeModel& node = model_.nodes[wall.node];
+    std::string text =
+        absl::StrCat(WhereOf(wall.node), " waits for storage, with ",
+                     Counted(node.read_depth, "read"), " under way");
+    if (const std::optional<DiskLaw>& disk = model_.resources.disk;
+        disk && node.read_bytes > 0) {
+      const auto sources = static_cast<double>(node.read_sources);
+      absl::StrAppend(
+          &text, absl::StrFormat(
+                     " of %.3g ms; the disk gives %.3g MB/s to %.0f",
+                     1e3 * ReadTime(*disk, node.read_bytes),
+                     MostBytesPerSecond(*disk, node.read_bytes, sources) / 1e6,
+                     std::ceil(KneeOf(*disk, node.read_bytes, sources))));
+    }
+    return text;
+  }
+
   std::string WallText() const {
     const Limit& wall = out_.wall;
     const std::string where = WhereOf(wall.node);
@@ -396,14 +428,24 @@ class Doctor final {
         return absl::StrFormat("slow rows hold up the ordered window of %s",
                                where);
       case Wall::kReadLatency:
-        return absl::StrCat(where, " waits for storage, with ",
-                            Counted(model_.nodes[wall.node].read_depth, "read"),
-                            " under way");
+        return LatencyText(wall);
       case Wall::kDiskBytes:
-        return absl::StrFormat("the disk gives %.3g MB/s", wall.capacity / 1e6);
+        return absl::StrFormat("the disk gives %.3g MB/s%s",
+                               wall.capacity / 1e6, SeenText(wall));
+      case Wall::kDiskSeeks:
+        return absl::StrFormat(
+            "the disk goes from one file to another, which takes %.3g ms: it "
+            "gives %.3g MB/s, and %.3g MB/s of one file%s",
+            1e3 * model_.resources.disk->seek, wall.capacity / 1e6,
+            model_.resources.disk->peak / 1e6, SeenText(wall));
       case Wall::kDiskOps:
         return absl::StrFormat("the disk does %.3g operations a second",
                                wall.capacity);
+      case Wall::kKeptBytes:
+        return absl::StrFormat("the disk with kept rows gives %.3g MB/s",
+                               wall.capacity / 1e6);
+      case Wall::kMemoryBytes:
+        return absl::StrFormat("memory copies %.3g GB/s", wall.capacity / 1e9);
       case Wall::kConsumer:
         return "the consumer is the limit";
       case Wall::kNoOverlap:

@@ -46,7 +46,8 @@ void FillNode(const TestRun& run, const TestNode& from, double roots,
     node.set_active_task_ns(busy * kNanos);
   }
   node.set_io_bytes(Whole(rows * from.read_bytes));
-  node.set_io_ops(from.read_bytes > 0 ? Whole(rows) : 0);
+  node.set_io_ops(from.read_bytes > 0 ? Whole(rows * from.reads_per_row) : 0);
+  node.set_read_sources(static_cast<uint64_t>(from.read_sources));
   node.set_io_ns(Whole(rows * from.read_seconds * kNanos));
   if (from.read_depth > 0) node.set_read_depth(from.read_depth);
   const double slow = from.slow_share;
@@ -138,6 +139,22 @@ plan::Snapshot SnapshotAt(const TestRun& run, double seconds, double roots) {
   machine.set_threads(64);
   machine.set_memory_limit_bytes(Whole(run.memory_bytes));
   machine.set_handoff_ns(10'000);
+  if (run.disk) {
+    constexpr double kBytes = 256 << 10;
+    machine.set_disk_read_bytes(kBytes);
+    for (uint32_t reads : {1, 2, 4, 8, 16, 32}) {
+      plan::Snapshot::DiskPoint* point = machine.add_disk_curve();
+      point->set_reads(reads);
+      point->set_bytes_per_second(
+          BytesPerSecond(*run.disk, reads, kBytes, reads));
+    }
+  }
+  if (run.kept_bytes_per_second) {
+    machine.set_kept_bytes_per_second(*run.kept_bytes_per_second);
+  }
+  if (run.memory_bytes_per_second) {
+    machine.set_memory_bytes_per_second(*run.memory_bytes_per_second);
+  }
   if (run.disk_bytes_per_second) {
     machine.set_disk_bytes_per_second(*run.disk_bytes_per_second);
   }

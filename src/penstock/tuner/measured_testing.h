@@ -46,6 +46,8 @@ struct TestNode {
   double read_bytes = 0;    // per row
   double read_seconds = 0;  // per row
   int64_t read_depth = 0;
+  int64_t read_sources = 1;
+  double reads_per_row = 1;
   std::optional<plan::FileCounts> files;
   std::optional<plan::CacheCounts> cache;
   int64_t reorder_rows = 0;
@@ -61,6 +63,10 @@ struct TestRun {
   double resident_bytes = 100e6;
   std::optional<double> disk_bytes_per_second;
   std::optional<double> disk_free_bytes;
+  // As if it had been measured, with reads of 256 KiB.
+  std::optional<DiskLaw> disk;
+  std::optional<double> kept_bytes_per_second;
+  std::optional<double> memory_bytes_per_second;
   std::optional<double> consumer_seconds;
   double consumer_cv = 0;
   double consumer_wait_share = 0.5;

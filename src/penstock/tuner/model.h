@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "penstock/snapshot.pb.h"
+#include "penstock/tuner/disk.h"
 #include "penstock/tuner/scaling.h"
 
 namespace penstock::tuner {
@@ -74,13 +75,17 @@ struct NodeModel {
   Estimate disk_bytes;
   Estimate file_bytes;  // as they lie in files, those that memory held too
   Estimate disk_ops;
-  Estimate read_time;  // sum over reads
+  Estimate read_time;   // sum over reads, each as if it were alone
+  Estimate kept_bytes;  // read back from rows that are kept on disk
   double service_cv = 0;
   double tail = 1;  // 99th percentile of service time / mean
   Scaling scaling;
   int64_t parallelism = 1;
   int64_t max_parallelism = 1024;  // whatever it would gain
-  int64_t read_depth = 0;          // 0: not known
+  int64_t read_depth = 0;          // of all sources; 0: not known
+  int64_t read_sources = 1;        // open at once: the knob is of each
+  double read_bytes = 0;           // of one read; 0: there were none
+  double reads_in_a_row = 1;       // of one source, before the disk seeks
   int64_t reorder_rows = 0;        // 0: not known, or order is not kept
   int64_t buffer_rows = 0;
   bool is_sequential = false;
@@ -88,6 +93,7 @@ struct NodeModel {
   bool is_pinned = false;  // parallelism is the user's
   bool is_reorder_pinned = false;
   bool is_read_pinned = false;
+  bool is_read_bytes_pinned = false;
   bool is_serialized = false;  // its tasks get no more done than one
   bool is_cached = false;      // below a cache that is full: costs nothing
   bool hands_over = false;     // to another thread, a chunk at a time
@@ -100,7 +106,14 @@ struct Resources {
   std::optional<double> memory_bytes;
   std::optional<double> disk_bytes_per_second;
   std::optional<double> disk_ops_per_second;
+  // What was measured of it, where it was; then disk_bytes_per_second is not
+  // used.
+  std::optional<DiskLaw> disk;
   std::optional<double> disk_free_bytes;
+  // Reading back rows that are kept on disk. Unset: as from any disk.
+  std::optional<double> kept_bytes_per_second;
+  // Of copies in memory, by all cores together.
+  std::optional<double> memory_bytes_per_second;
   double handoff = 0;  // core-seconds per chunk that is handed over
   // Of the consumer alone, between two elements. Unset: it never waited for
   // itself, or was not measured.

@@ -17,9 +17,9 @@ constexpr double kLeastJointGain = 1.03;
 constexpr double kLeastGivenBack = 0.25;
 constexpr double kAsGood = 0.99;
 
-constexpr KnobKind kFamilies[] = {KnobKind::kParallelism, KnobKind::kReadDepth,
-                                  KnobKind::kReorderRows, KnobKind::kBufferRows,
-                                  KnobKind::kOutputRows};
+constexpr KnobKind kFamilies[] = {
+    KnobKind::kParallelism, KnobKind::kReadDepth,  KnobKind::kReadBytes,
+    KnobKind::kReorderRows, KnobKind::kBufferRows, KnobKind::kOutputRows};
 
 // In force for its family, in all: tasks, reads or rows.
 struct Amount {
@@ -55,6 +55,8 @@ void Write(const Setting& setting, uint32_t id, plan::Knobs& knobs) {
       return KeepWindow(node);
     case KnobKind::kReadDepth:
       return Set(node.mutable_read_depth(), setting.to);
+    case KnobKind::kReadBytes:
+      return Set(node.mutable_read_bytes(), setting.to);
     case KnobKind::kReorderRows:
       Set(node.mutable_reorder_rows(), setting.to);
       return KeepWindow(node);
@@ -70,6 +72,8 @@ Change ChangeOf(const Setting& setting, uint32_t id) {
   switch (setting.kind) {
     case KnobKind::kReadDepth:
       return SetReadDepth{id, setting.to};
+    case KnobKind::kReadBytes:
+      return SetReadBytes{id, setting.to};
     case KnobKind::kReorderRows:
       return SetReorderRows{id, setting.to};
     case KnobKind::kBufferRows:

@@ -148,6 +148,7 @@ std::vector<plan::Snapshot> WithoutPins(
       if (node.has_reorder_rows()) Unpin(node.mutable_reorder_rows());
       if (node.has_buffer_rows()) Unpin(node.mutable_buffer_rows());
       if (node.has_read_depth()) Unpin(node.mutable_read_depth());
+      if (node.has_read_bytes()) Unpin(node.mutable_read_bytes());
     }
   }
   return free;
@@ -213,7 +214,8 @@ absl::StatusOr<double> Positive(const char* what, double value) {
 
 absl::StatusOr<Budget> FromProto(const plan::Budget& from) {
   Budget budget;
-  budget.may_cache = !from.no_cache();
+  budget.may_cache_in_memory = !from.no_cache();
+  budget.may_cache = !from.no_cache() || from.has_disk_bytes();
   if (from.has_cores()) {
     PENSTOCK_ASSIGN_OR_RETURN(budget.cores, Positive("cores", from.cores()));
   }

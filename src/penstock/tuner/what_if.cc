@@ -23,7 +23,7 @@ void Scale(Estimate& estimate, double factor) {
 
 void ScaleAll(NodeModel& node, double factor) {
   for (Estimate* each : {&node.busy, &node.cpu, &node.disk_bytes,
-                         &node.disk_ops, &node.read_time}) {
+                         &node.disk_ops, &node.read_time, &node.kept_bytes}) {
     Scale(*each, factor);
   }
   node.chunks *= factor;
@@ -67,7 +67,27 @@ class Changer final {
     PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
     PENSTOCK_RETURN_IF_ERROR(
         Positive("reads", static_cast<double>(change.reads)));
-    node->read_depth = change.reads;
+    const int64_t reads = std::min<int64_t>(change.reads, 1 << 20);
+    node->read_depth =
+        std::min(reads * node->read_sources, std::max(reads, kMaxReadDepth));
+    node->reads_in_a_row =
+        std::min(node->reads_in_a_row, static_cast<double>(reads));
+    return absl::OkStatus();
+  }
+
+  absl::Status operator()(const SetReadBytes& change) {
+    PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
+    PENSTOCK_RETURN_IF_ERROR(
+        Positive("read bytes", static_cast<double>(change.bytes)));
+    if (node->read_bytes <= 0) return absl::OkStatus();
+    const auto bytes = static_cast<double>(change.bytes);
+    const double fewer = node->read_bytes / bytes;
+    Scale(node->disk_ops, fewer);
+    if (const std::optional<DiskLaw>& disk = model_.resources.disk) {
+      Scale(node->read_time,
+            fewer * ReadTime(*disk, bytes) / ReadTime(*disk, node->read_bytes));
+    }
+    node->read_bytes = bytes;
     return absl::OkStatus();
   }
 
@@ -100,9 +120,15 @@ class Changer final {
     if (resources.disk_ops_per_second) {
       *resources.disk_ops_per_second *= change.factor;
     }
+    if (resources.disk) {
+      resources.disk->peak *= change.factor;
+      resources.disk->latency /= change.factor;
+      resources.disk->seek /= change.factor;
+    }
     // A faster disk also answers sooner, where its speed is what takes time.
     for (NodeModel& node : model_.nodes) {
-      if (resources.disk_bytes_per_second || resources.disk_ops_per_second) {
+      if (resources.disk || resources.disk_bytes_per_second ||
+          resources.disk_ops_per_second) {
         Scale(node.read_time, 1 / change.factor);
       }
     }
@@ -143,7 +169,11 @@ class Changer final {
     node->busy = Sum(node->busy, {reading, 0.5 * reading});
     node->cpu = Sum(node->cpu, {reading, 0.5 * reading});
     if (change.tier == plan::DISK) {
-      node->disk_bytes.value += bytes;
+      // From another disk than the files', where that is known.
+      Estimate& read = model_.resources.kept_bytes_per_second
+                           ? node->kept_bytes
+                           : node->disk_bytes;
+      read.value += bytes;
       model_.cache_disk_bytes += change.fraction * change.size_bytes;
     } else {
       model_.cache_memory_bytes += change.fraction * change.size_bytes;

@@ -20,9 +20,13 @@ struct SetTasks {  // of a node that is not sequential
   uint32_t node;
   int64_t tasks;
 };
-struct SetReadDepth {
+struct SetReadDepth {  // of each source that is open
   uint32_t node;
   int64_t reads;
+};
+struct SetReadBytes {
+  uint32_t node;
+  int64_t bytes;
 };
 struct SetReorderRows {
   uint32_t node;
@@ -59,9 +63,10 @@ struct ScaleConsumer {  // the consumer is `factor` times as fast
   double factor;
 };
 
-using Change = std::variant<SetCores, SetTasks, SetReadDepth, SetReorderRows,
-                            SetBufferRows, SetOutputRows, ScaleDisk, ScaleCost,
-                            CacheAfter, Fuse, ScaleConsumer>;
+using Change =
+    std::variant<SetCores, SetTasks, SetReadDepth, SetReadBytes, SetReorderRows,
+                 SetBufferRows, SetOutputRows, ScaleDisk, ScaleCost, CacheAfter,
+                 Fuse, ScaleConsumer>;
 
 // The model after all changes, in order. InvalidArgument for nodes that are not
 // there and numbers that mean nothing.

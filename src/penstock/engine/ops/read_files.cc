@@ -1,6 +1,7 @@
 #include "penstock/engine/ops/read_files.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "penstock/base/status.h"
@@ -19,6 +20,9 @@ using ReaderOr = absl::StatusOr<std::unique_ptr<io::RecordReader>>;
 using OpenReader = std::function<ReaderOr(
     const std::string& path, const io::RecordReaderOptions& options)>;
 
+// Files that may be opened before their turn.
+constexpr int64_t kMaxAhead = 64;
+
 class ReadFilesStream final : public Stream {
  public:
   ReadFilesStream(const Scope& scope, const OpInfo& info,
@@ -32,24 +36,37 @@ class ReadFilesStream final : public Stream {
         open_(std::move(open)) {
     options_.stream.stats = stats()->io;
     options_.stream.read_ahead_now = &scope.run->knobs[info.id].read_depth;
+    options_.stream.read_bytes_now = &scope.run->knobs[info.id].read_bytes;
+    options_.stream.reads_when_opened = true;
     stats()->total.store(files_.size(), std::memory_order_relaxed);
+    io::IoStats& io = *options_.stream.stats;
+    const int64_t sources = ++io.sources;
+    int64_t most = io.most_sources;
+    while (sources > most &&
+           !io.most_sources.compare_exchange_weak(most, sources)) {
+    }
   }
+
+  ~ReadFilesStream() override { --options_.stream.stats->sources; }
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     while (file_ < files_.size()) {
       if (reader_ == nullptr) {
-        options_.start = start_;
+        if (opening_.empty()) opening_.emplace_back();
         std::optional<ReaderOr> reader =
-            opening_.Poll(*options_.stream.io_pool, request.waker,
-                          [open = open_, path = files_[file_],
-                           options = options_] { return open(path, options); });
-        if (!reader.has_value()) return Pull::Blocked();
+            Poll(opening_.front(), file_, start_, request.waker);
+        if (!reader.has_value()) {
+          OpenAhead(file_, request.waker);
+          return Pull::Blocked();
+        }
+        opening_.pop_front();
         if (!reader->ok()) {
           NextFile();
           return Rows({}, reader->status());
         }
         reader_ = **std::move(reader);
+        OpenAhead(file_ + 1, request.waker);
       }
       io::RecordBatch batch;
       switch (reader_->Next(
@@ -89,6 +106,39 @@ class ReadFilesStream final : public Stream {
   }
 
  private:
+  std::optional<ReaderOr> Poll(IoCall<ReaderOr>& call, size_t file,
+                               const io::RecordPosition& start,
+                               const Waker& waker) {
+    options_.start = start;
+    return call.Poll(*options_.stream.io_pool, waker,
+                     [open = open_, path = files_[file], options = options_] {
+                       return open(path, options);
+                     });
+  }
+
+  // Has the files from `first` on opened while others are read: one, or where
+  // they are so small that their own reads do not fill the time, several.
+  void OpenAhead(size_t first, const Waker& waker) {
+    if (scope_.run->options.is_row_exact) return;
+    const io::IoStats& io = *options_.stream.stats;
+    const int64_t reads =
+        std::min(KnobOr(scope_.run->knobs[info_.id].read_depth,
+                        static_cast<int64_t>(options_.stream.read_ahead)),
+                 kMaxAhead);
+    const double small =
+        static_cast<double>(reads) *
+        static_cast<double>(std::max<size_t>(1, options_.stream.block_bytes));
+    const auto opened = static_cast<double>(io.files);
+    const bool is_small = opened > 0 && io.file_bytes < small * opened;
+    const auto most = static_cast<size_t>(is_small ? reads : 1);
+    while (opening_.size() < most && first + opening_.size() < files_.size()) {
+      const size_t file = first + opening_.size();
+      opening_.emplace_back();
+      // Begins it: there is nothing to take yet.
+      Poll(opening_.back(), file, {}, waker);
+    }
+  }
+
   void NextFile() {
     reader_.reset();
     start_ = {};
@@ -127,7 +177,8 @@ class ReadFilesStream final : public Stream {
   const std::vector<std::string> files_;
   io::RecordReaderOptions options_;
   const OpenReader open_;
-  IoCall<ReaderOr> opening_;
+  // Of files from file_ on, or while reader_ is open from the one after it.
+  std::deque<IoCall<ReaderOr>> opening_;
   std::unique_ptr<io::RecordReader> reader_;
   size_t file_ = 0;
   io::RecordPosition start_;  // in file_, while reader_ is not open
@@ -203,23 +254,26 @@ absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
 
 OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
   const OpInfo& info = *context.info;
-  return MakeOperator([spec, &info](const Scope& scope) -> StreamOr {
-    PENSTOCK_ASSIGN_OR_RETURN(const Column column,
-                              ValueOf(spec.files(), scope));
-    std::vector<std::string> files;
-    for (int64_t i = 0; i < column.RowItems(0); ++i) {
-      files.emplace_back(column.Row<StringRef>(0)[i].view());
-    }
-    io::RecordReaderOptions options;
-    options.stream.io_pool = scope.run->environment.io_pool;
-    if (spec.has_buffer_bytes())
-      options.stream.block_bytes = spec.buffer_bytes();
-    options.compression = CompressionOf(spec.compression());
-    options.max_record_bytes = scope.run->options.max_element_bytes;
-    PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope, info));
-    return std::make_unique<ReadFilesStream>(
-        scope, info, std::move(files), std::move(options), std::move(open));
-  });
+  const auto large_reads = std::make_shared<io::LargeReads>();
+  return MakeOperator(
+      [spec, &info, large_reads](const Scope& scope) -> StreamOr {
+        PENSTOCK_ASSIGN_OR_RETURN(const Column column,
+                                  ValueOf(spec.files(), scope));
+        std::vector<std::string> files;
+        for (int64_t i = 0; i < column.RowItems(0); ++i) {
+          files.emplace_back(column.Row<StringRef>(0)[i].view());
+        }
+        io::RecordReaderOptions options;
+        options.stream.io_pool = scope.run->environment.io_pool;
+        options.stream.large_reads = large_reads;
+        if (spec.has_buffer_bytes())
+          options.stream.block_bytes = spec.buffer_bytes();
+        options.compression = CompressionOf(spec.compression());
+        options.max_record_bytes = scope.run->options.max_element_bytes;
+        PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope, info));
+        return std::make_unique<ReadFilesStream>(
+            scope, info, std::move(files), std::move(options), std::move(open));
+      });
 }
 
 }  // namespace penstock::engine

@@ -117,6 +117,20 @@ TEST_F(ReadFilesTest, OpeningHoldsNoThreadThatComputes) {
   EXPECT_EQ(reader.Drain(), Records({"a"}));
 }
 
+TEST_F(ReadFilesTest, FilesAreOpenedWhileOthersAreRead) {
+  const auto gate = std::make_shared<io::Gate>();
+  gate->Open();
+  files_.settings.open_gate = gate;
+  TestEngine engine({.files = &files_});
+  Reader reader(engine, Read(Format::kText, {"a.txt", "b.txt", "c.txt"}));
+  EXPECT_THAT(reader.Read(1, 1), SizeIs(1));
+  gate->AwaitArrivals(2);  // b, of which nobody has asked for a row
+  Rows want = Records({"a", "b", "c"});
+  want.erase(want.begin());
+  EXPECT_EQ(reader.Drain(), want);
+  EXPECT_EQ(reader.run()->stats[0].io->most_sources, 1);
+}
+
 TEST_F(ReadFilesTest, AReaderMayGoWhileItsFileIsOpened) {
   const auto gate = std::make_shared<io::Gate>();
   files_.settings.open_gate = gate;
