@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import math
 import os
+import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,10 @@ _MOST_LOSS = 0.05
 # Beyond a budget, with what measuring itself may be wrong by.
 _OVER = 1.1
 _MAX_WORDS = 3
+# A trace, in parts that are long.
+_PARTS = 8
+# Of tasks: fewer are kept for their own sake.
+_LEAST_GIVEN_BACK = 0.25
 # A shorter run is mostly its own beginning.
 _LEAST_SECONDS = 0.2
 
@@ -413,12 +418,15 @@ def _judge(
             f"rows are kept in the first epoch ({rate} expected from the "
             "second on, which was not measured)"
         )
+    if not (before.rate > 0 and after.rate > 0):
+        return after.rate > 0, "a rate of nothing does not compare"
+    # Of logarithms: both rates err by a share of themselves.
+    gain = math.log(after.rate / before.rate)
     noise = max(
-        _LEAST_GAIN * before.rate,
-        2 * math.hypot(before.rate_error, after.rate_error),
+        math.log1p(_LEAST_GAIN),
+        2 * math.hypot(_relative_error(before), _relative_error(after)),
     )
-    gain = after.rate - before.rate
-    share = gain / before.rate if before.rate else 0.0
+    share = math.expm1(gain)
     if gain > noise:
         return True, f"{100 * share:+.0f} %"
     for what, limit, first, second in (
@@ -430,9 +438,49 @@ def _judge(
             return True, f"it now is within its {what} ({100 * share:+.0f} %)"
     if -gain > noise:
         return False, f"it was slower ({100 * share:+.0f} %)"
-    if saves_memory and share > -_MOST_LOSS:
-        return True, f"as fast ({100 * share:+.0f} %), and it holds less"
+    if share > -_MOST_LOSS:
+        saved = (
+            "it holds less" if saves_memory else _given_back(before.settings)
+        )
+        if saved:
+            return True, f"as fast ({100 * share:+.0f} %), and {saved}"
     return False, (
         f"{100 * share:+.0f} % is not beyond what chance gives "
-        f"({100 * noise / before.rate if before.rate else 0:.0f} %)"
+        f"({100 * math.expm1(noise):.0f} %)"
     )
+
+
+def _relative_error(e: Explanation) -> float:
+    """The standard error of a rate, as a share of it.
+
+    Elements may come in bursts that are longer than a window: windows then
+    differ by more than their mean is in doubt. Longer parts tell.
+    """
+    error = e.rate_error / e.rate
+    moments = e.timeline
+    each = len(moments) // _PARTS
+    if each < 2:
+        return error
+    rates = []
+    for i in range(_PARTS):
+        part = moments[i * each : (i + 1) * each]
+        seconds = sum(m.end - m.begin for m in part)
+        rows = sum(m.rate * (m.end - m.begin) for m in part)
+        rates.append(rows / seconds if seconds else 0.0)
+    mean = statistics.fmean(rates)
+    if mean <= 0:
+        return error
+    return min(error, statistics.stdev(rates) / mean / math.sqrt(_PARTS))
+
+
+def _given_back(settings: tuple[Setting, ...]) -> str:
+    """What fewer tasks leave to others, if that is worth mentioning."""
+    known = [
+        (s.before, s.after)
+        for s in settings
+        if s.knob == "parallelism" and s.before is not None
+    ]
+    now, then = sum(b for b, _ in known), sum(a for _, a in known)
+    if now == 0 or then > (1 - _LEAST_GIVEN_BACK) * now:
+        return ""
+    return f"{then} tasks do what {now} did"

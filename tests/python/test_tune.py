@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock import _engine, _explain, _measuring, _tuning
+from penstock import _engine, _explain, _measuring, _report, _tuning
 
 FINGERPRINT = "0123456789abcdef0123456789abcdef"
 
@@ -506,3 +506,76 @@ def test_diff_is_data():
     assert dataclasses.asdict(diff[0])["after"] == 2
     assert str(diff).startswith("map_1: parallelism its own -> 2")
     assert str(ps.TuningDiff()) == "nothing changed"
+
+
+class TestJudging:
+    """Which of two runs is better, by what was seen of them."""
+
+    @pytest.fixture(scope="class")
+    def seen(self):
+        e = ps.Dataset.range(10**6).batch(10).explain(seconds=0.5)
+        return dataclasses.replace(e, seconds=5.0, windows=50, settings=())
+
+    def run(self, seen, rates, error, settings=()):
+        moments = tuple(
+            _report.Moment(i * 0.1, (i + 1) * 0.1, rate, 1.0, None)
+            for i, rate in enumerate(rates)
+        )
+        mean = sum(rates) / len(rates)
+        return dataclasses.replace(
+            seen,
+            rate=mean,
+            rate_error=error * mean,
+            timeline=moments,
+            settings=settings,
+        )
+
+    def fewer(self, before, after):
+        return (
+            _report.Setting(
+                "parallelism", "map_1", before, after, "", False, ""
+            ),
+        )
+
+    def test_a_clear_gain(self, seen):
+        before = self.run(seen, [100.0] * 50, 0.01)
+        after = self.run(seen, [120.0] * 50, 0.01)
+        assert _measuring._judge(before, after, {}) == (True, "+20 %")
+        is_kept, why = _measuring._judge(after, before, {})
+        assert not is_kept
+        assert "slower" in why
+
+    def test_a_gain_far_beyond_an_error_as_large(self, seen):
+        before = self.run(seen, [100.0] * 8, 0.1)
+        after = self.run(seen, [10_000.0] * 8, 0.6)
+        assert _measuring._judge(before, after, {})[0]
+
+    def test_bursts_are_no_doubt(self, seen):
+        """Four windows without an element, then all of them."""
+        before = self.run(seen, [100.0] * 50, 0.02)
+        after = self.run(seen, [0, 0, 0, 0, 750.0] * 10, 0.3)
+        assert _measuring._judge(before, after, {})[0]
+
+    def test_chance(self, seen):
+        before = self.run(seen, [90.0, 110.0] * 4, 0.05)
+        after = self.run(seen, [95.0, 115.0] * 4, 0.05)
+        is_kept, why = _measuring._judge(before, after, {})
+        assert not is_kept
+        assert "chance" in why
+
+    def test_fewer_tasks_for_the_same(self, seen):
+        before = self.run(seen, [100.0] * 50, 0.01, self.fewer(64, 2))
+        after = self.run(seen, [99.0] * 50, 0.01)
+        is_kept, why = _measuring._judge(before, after, {})
+        assert is_kept
+        assert "2 tasks do what 64 did" in why
+
+    def test_not_fewer_tasks_for_less(self, seen):
+        before = self.run(seen, [100.0] * 50, 0.01, self.fewer(64, 2))
+        after = self.run(seen, [90.0] * 50, 0.01)
+        assert not _measuring._judge(before, after, {})[0]
+
+    def test_not_more_tasks_for_the_same(self, seen):
+        before = self.run(seen, [100.0] * 50, 0.01, self.fewer(2, 4))
+        after = self.run(seen, [100.5] * 50, 0.01)
+        assert not _measuring._judge(before, after, {})[0]
