@@ -178,47 +178,51 @@ class InterleaveStream final : public Stream {
 
   // Opens the next element's dataset at `slot`: kRows if it did.
   absl::StatusOr<Turn> Open(Slot& slot, const Request& request) {
-    if (!has_ended_ && outer_.rows_held() == 0) {
-      const bool is_exact = scope_.run->options.is_row_exact;
-      PENSTOCK_ASSIGN_OR_RETURN(
-          const Pull::Kind kind,
-          outer_.Fill({is_exact ? 1 : kOuterRows, request.waker}));
-      if (kind == Pull::Kind::kBlocked) return Turn::kWait;
-      if (kind == Pull::Kind::kEnd) {
-        has_ended_ = true;
-      } else {
-        PENSTOCK_ASSIGN_OR_RETURN(
-            values_, config_->function->Apply(outer_.chunk(), scope_));
-      }
-    }
-    if (has_ended_) {
+    PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind, NextElement(request));
+    if (kind == Pull::Kind::kBlocked) return Turn::kWait;
+    if (kind == Pull::Kind::kEnd) {
       if (num_open_ == 0) return Turn::kEnd;
       Advance();
       return Turn::kNothing;
     }
+    const absl::Status opened = OpenAt(slot);
+    if (opened.ok()) return Turn::kRows;
+    if (out_.rows() > 0) return Turn::kFlush;
+    error_ = ErrorChunk(opened, PlaceholderColumns(info_.leaves, 1));
+    error_->lineage = Slice(values_, outer_.begin(), 1).lineage;
+    outer_.Consume(1);
+    return Turn::kError;
+  }
+
+  // Sees to it that the next element, and what the function made of it, is
+  // there.
+  absl::StatusOr<Pull::Kind> NextElement(const Request& request) {
+    if (has_ended_) return Pull::Kind::kEnd;
+    if (outer_.rows_held() > 0) return Pull::Kind::kRows;
+    const bool is_exact = scope_.run->options.is_row_exact;
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const Pull::Kind kind,
+        outer_.Fill({is_exact ? 1 : kOuterRows, request.waker}));
+    if (kind == Pull::Kind::kEnd) has_ended_ = true;
+    if (kind != Pull::Kind::kRows) return kind;
+    PENSTOCK_ASSIGN_OR_RETURN(values_,
+                              config_->function->Apply(outer_.chunk(), scope_));
+    return kind;
+  }
+
+  // Uses the next element up, unless something is wrong with it.
+  absl::Status OpenAt(Slot& slot) {
     const int64_t row = outer_.begin();
-    if (const absl::Status* error = ErrorAt(values_, row)) {
-      if (out_.rows() > 0) return Turn::kFlush;
-      error_ = ErrorChunk(*error, PlaceholderColumns(info_.leaves, 1));
-      error_->lineage = Slice(values_, row, 1).lineage;
-      outer_.Consume(1);
-      return Turn::kError;
-    }
+    if (const absl::Status* error = ErrorAt(values_, row)) return *error;
     WireWriter position;
     outer_.Save(position);
-    absl::StatusOr<std::unique_ptr<Stream>> inner = StartInner(values_, row);
-    if (!inner.ok()) {
-      if (out_.rows() > 0) return Turn::kFlush;
-      error_ = ErrorChunk(inner.status(), PlaceholderColumns(info_.leaves, 1));
-      error_->lineage = Slice(values_, row, 1).lineage;
-      outer_.Consume(1);
-      return Turn::kError;
-    }
+    PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<Stream> inner,
+                              StartInner(values_, row));
     outer_.Consume(1);
     slot.outer_position = position.Take();
-    slot.input = Input(Ahead(*std::move(inner)));
+    slot.input = Input(Ahead(std::move(inner)));
     ++num_open_;
-    return Turn::kRows;
+    return absl::OkStatus();
   }
 
   StreamOr StartInner(const Chunk& values, int64_t row) const {
@@ -233,9 +237,18 @@ class InterleaveStream final : public Stream {
     return MakeAheadStream(scope_, stats(), std::move(inner));
   }
 
-  // Lets the other places' datasets begin to read while this one waits.
+  // Lets the other places' datasets begin to read while this one waits. Those
+  // that are empty get theirs now: which ones, in the order of their turns,
+  // does not depend on what the others still have.
   absl::Status StartOthers(const Request& request) {
     if (scope_.run->options.is_row_exact) return absl::OkStatus();
+    for (size_t i = 1; i < slots_.size(); ++i) {
+      Slot& slot = slots_[(place_ + i) % slots_.size()];
+      if (slot.is_open()) continue;
+      PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind, NextElement(request));
+      // What is wrong with an element is said when its turn has come.
+      if (kind != Pull::Kind::kRows || !OpenAt(slot).ok()) break;
+    }
     for (Slot& slot : slots_) {
       if (!slot.input.is_open() || slot.input.rows_held() > 0) continue;
       if (&slot == &slots_[place_]) continue;

@@ -5,6 +5,7 @@
 
 #include "penstock/engine/contract_testing.h"
 #include "penstock/engine/samples_testing.h"
+#include "penstock/io/fake_files.h"
 #include "penstock/plan/plan_testing.h"
 
 namespace penstock::engine_testing {
@@ -104,6 +105,32 @@ TEST(InterleaveTest, ErrorsComeAtTheirPlaces) {
   EXPECT_THAT(Drain(Interleave(Range(2),
                                ToDataset(Map(Range(3), FailsWhere(3, 1))), 2)),
               ElementsAre("0", "0", bad, bad, "2", "2"));
+}
+
+plan::Plan Lines(const std::string& file) {
+  Node node;
+  *node.mutable_read_files()->mutable_files() = Constant(Texts({file}));
+  node.mutable_read_files()->mutable_text();
+  return AppendOrDie({}, std::move(node));
+}
+
+// Places that are empty get their datasets while another's is being opened.
+TEST(InterleaveTest, FilesAreOpenedTogether) {
+  for (int64_t parallelism : {1, 3}) {
+    io::FakeFiles files;
+    files.contents["f"] = "a\nb\n";
+    const auto gate = std::make_shared<io::Gate>();
+    files.settings.open_gate = gate;
+    TestEngine engine({.files = &files});
+    Reader reader(
+        engine, Interleave(Range(5), ToDataset(Lines("f")), 3, 1, parallelism));
+    EXPECT_TRUE(reader.Try(1)->is_blocked());
+    gate->AwaitArrivals(3);
+    gate->Open();
+    EXPECT_THAT(reader.Drain(),
+                ElementsAre("\"a\"", "\"a\"", "\"a\"", "\"b\"", "\"b\"",
+                            "\"b\"", "\"a\"", "\"a\"", "\"b\"", "\"b\""));
+  }
 }
 
 TEST(FlatMapTest, GivesOneAfterAnother) {
