@@ -40,14 +40,18 @@ int64_t OutputRows(const Model& model, double producer) {
                     resources.consumer_cv);
 }
 
+double OwnWindowRows(int64_t tasks, double rows_per_chunk) {
+  return 2 * static_cast<double>(tasks) * std::clamp(rows_per_chunk, 1.0, 1e9);
+}
+
 int64_t ReorderRows(const plan::Histogram& service_ns, int64_t tasks,
-                    double rows_per_chunk, int64_t most) {
-  // Each task has a chunk under way and another to begin.
-  const double chunk = std::clamp(rows_per_chunk, 1.0, 1e9);
-  double rows = 2 * static_cast<double>(tasks) * chunk;
+                    double work, double rows_per_chunk, int64_t most) {
+  const double needed =
+      std::min(static_cast<double>(tasks), work / (1 - 2 * kWindowLoss));
+  double rows = OwnWindowRows(tasks, rows_per_chunk);
   while (rows < static_cast<double>(most) &&
          TasksInWindow(service_ns, static_cast<double>(tasks), rows) <
-             (1 - kWindowLoss) * static_cast<double>(tasks)) {
+             (1 - kWindowLoss) * needed) {
     rows *= 2;
   }
   return std::max<int64_t>(

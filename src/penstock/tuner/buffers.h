@@ -19,9 +19,14 @@ int64_t BufferRows(double utilisation, double producer_cv, double consumer_cv);
 // `producer` root elements a second.
 int64_t OutputRows(const Model& model, double producer);
 
+// Rows of the window that an engine gives `tasks` tasks by itself: each has a
+// chunk under way and another to begin.
+double OwnWindowRows(int64_t tasks, double rows_per_chunk);
+
 // The least rows of an ordered window in which `tasks` tasks lose at most 5 %
-// to rows that take long, or `most`.
+// to rows that take long, or `most`. Where less is to do, so that `work` of
+// them are busy, they may lose what they have no use for.
 int64_t ReorderRows(const plan::Histogram& service_ns, int64_t tasks,
-                    double rows_per_chunk, int64_t most);
+                    double work, double rows_per_chunk, int64_t most);
 
 }  // namespace penstock::tuner

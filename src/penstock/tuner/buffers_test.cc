@@ -39,12 +39,15 @@ TEST(ReorderRows, AreTheLeastThatLoseLittle) {
   for (int b = 0; b < 21; ++b) {
     tail.add_counts(b == 14 ? 990 : b == 20 ? 10 : 0);
   }
-  EXPECT_EQ(ReorderRows({}, 4, 8, 1000), 64);
-  const int64_t rows = ReorderRows(tail, 8, 1, 4096);
+  EXPECT_EQ(ReorderRows({}, 4, 4, 8, 1000), 64);
+  const int64_t rows = ReorderRows(tail, 8, 8, 1, 4096);
   EXPECT_GT(rows, 64);
   EXPECT_LT(rows, 4096);
-  EXPECT_EQ(ReorderRows(tail, 8, 1, 32), 32);
-  EXPECT_EQ(ReorderRows(tail, 8, 1, 2), 8);  // one row for each task
+  // Who has little to do may wait.
+  EXPECT_LT(ReorderRows(tail, 8, 2, 1, 4096), rows);
+  EXPECT_EQ(ReorderRows(tail, 8, 0.1, 1, 4096), OwnWindowRows(8, 1));
+  EXPECT_EQ(ReorderRows(tail, 8, 8, 1, 32), 32);
+  EXPECT_EQ(ReorderRows(tail, 8, 8, 1, 2), 8);  // one row for each task
 }
 
 }  // namespace

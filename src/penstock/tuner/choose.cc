@@ -173,6 +173,7 @@ class Chooser final {
       const int64_t most = std::min(
           kMaxWindowRows, RowsWithin(measured.row_bytes, kWindowShare));
       choice.window = ReorderRows(measured.service_ns, choice.tasks,
+                                  rate * (node.busy.value + inside),
                                   RowsPerChunk(node), most);
     }
     if (IsUsers(measured.knobs.buffer_rows())) {
@@ -396,7 +397,11 @@ void Report(const Model& model, const Draft& draft, Choice& choice) {
           absl::StrFormat("the disk takes %.3g ms from one file to another",
                           1e3 * model.resources.disk->seek));
     }
-    if (made.window > 0) {
+    // What the engine does anyway is left to it.
+    if (made.window > 0 &&
+        (knobs.has_reorder_rows() ||
+         static_cast<double>(made.window) >
+             OwnWindowRows(made.tasks, RowsPerChunk(node)) + 1)) {
       Write(knobs.mutable_reorder_rows(), made.window);
       set(KnobKind::kReorderRows, place,
           node.reorder_rows > 0 ? std::optional(node.reorder_rows)
