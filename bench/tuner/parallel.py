@@ -216,6 +216,7 @@ CASES = (
         naive={"decode": 2, "ahead": 0},
         axes={"decode": _FEW, "ahead": Axis((0, 2, 8, 16), "ahead")},
         consumer=_bursts,
+        online_seconds=25,
     ),
     Case(
         23,
