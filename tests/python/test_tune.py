@@ -508,13 +508,14 @@ def test_diff_is_data():
     assert str(ps.TuningDiff()) == "nothing changed"
 
 
+@pytest.fixture(scope="module")
+def seen():
+    e = ps.Dataset.range(10**6).batch(10).explain(seconds=0.5)
+    return dataclasses.replace(e, seconds=5.0, windows=50, settings=())
+
+
 class TestJudging:
     """Which of two runs is better, by what was seen of them."""
-
-    @pytest.fixture(scope="class")
-    def seen(self):
-        e = ps.Dataset.range(10**6).batch(10).explain(seconds=0.5)
-        return dataclasses.replace(e, seconds=5.0, windows=50, settings=())
 
     def run(self, seen, rates, error, settings=()):
         moments = tuple(
