@@ -89,8 +89,11 @@ struct Run {
   RunOptions options;
   std::deque<NodeStats> stats;      // by OpInfo::id
   std::vector<RandomState> random;  // by OpInfo::id
-  // By OpInfo::id; set by anyone, while streams read them.
-  std::deque<NodeKnobs> knobs;
+  // By OpInfo::id; set by anyone, while streams read them. Files that are being
+  // opened may outlast the run, and look at theirs.
+  std::shared_ptr<std::deque<NodeKnobs>> shared_knobs =
+      std::make_shared<std::deque<NodeKnobs>>();
+  std::deque<NodeKnobs>& knobs = *shared_knobs;
   std::deque<KeptCounts> kept;  // by OpInfo::id
   // Of the nodes that read files, by OpInfo::id.
   std::map<int, std::shared_ptr<FileLog>> file_logs;

@@ -52,12 +52,11 @@ struct ByteStreamOptions {
   // Blocks being read or read and not yet taken, when storage has to be waited
   // for; at least 1. Bytes in the page cache are read when they are asked for.
   size_t read_ahead = 4;
-  // The same, where it is over 0: may change while the stream is read, and
-  // outlives it.
-  const std::atomic<int64_t>* read_ahead_now = nullptr;
+  // The same, where it is over 0: may change while the stream is read.
+  std::shared_ptr<const std::atomic<int64_t>> read_ahead_now = nullptr;
   // Bytes of a read that goes to storage, where that is more than a block's; at
   // most kMaxReadBytes. May change likewise.
-  const std::atomic<int64_t>* read_bytes_now = nullptr;
+  std::shared_ptr<const std::atomic<int64_t>> read_bytes_now = nullptr;
   // Shared by the streams whose files are read in turn, where it is set.
   std::shared_ptr<LargeReads> large_reads = nullptr;
   // Whether reads begin when the file is opened, and not when its first bytes

@@ -184,7 +184,7 @@ TEST(PlainStream, LargerReadsGiveTheSameBytes) {
   ByteStreamOptions options;
   options.io_pool = &pool;
   options.block_bytes = 1'000;
-  options.read_bytes_now = &read_bytes;
+  options.read_bytes_now = {std::shared_ptr<void>(), &read_bytes};
   options.reads_when_opened = true;
   options.large_reads = std::make_shared<LargeReads>();
   options.stats = std::make_shared<IoStats>();

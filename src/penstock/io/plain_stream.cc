@@ -246,8 +246,8 @@ class PlainStream final : public ByteStream {
   const std::shared_ptr<BlockPool> block_pool_;
   IoPool* const io_pool_;
   const size_t read_ahead_;
-  const std::atomic<int64_t>* const read_ahead_now_;
-  const std::atomic<int64_t>* const read_bytes_now_;
+  const std::shared_ptr<const std::atomic<int64_t>> read_ahead_now_;
+  const std::shared_ptr<const std::atomic<int64_t>> read_bytes_now_;
   const std::shared_ptr<Shared> shared_;
 
   int64_t phase_ = kPhases;  // of kPhases: the size of the next large read

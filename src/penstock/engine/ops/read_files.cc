@@ -35,8 +35,9 @@ class ReadFilesStream final : public Stream {
         options_(std::move(options)),
         open_(std::move(open)) {
     options_.stream.stats = stats()->io;
-    options_.stream.read_ahead_now = &scope.run->knobs[info.id].read_depth;
-    options_.stream.read_bytes_now = &scope.run->knobs[info.id].read_bytes;
+    const auto& knobs = scope.run->shared_knobs;
+    options_.stream.read_ahead_now = {knobs, &(*knobs)[info.id].read_depth};
+    options_.stream.read_bytes_now = {knobs, &(*knobs)[info.id].read_bytes};
     options_.stream.reads_when_opened = true;
     stats()->total.store(files_.size(), std::memory_order_relaxed);
     io::IoStats& io = *options_.stream.stats;
