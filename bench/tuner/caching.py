@@ -70,13 +70,6 @@ def _after_repeat(lib: Any, point: Point) -> Any:
     return ahead(ds.take(1 << 40).batch(_BATCH), 2)
 
 
-def _keeps(ours: Any, after: str) -> tuple[str, bool]:
-    kept = [s.node for s in ours.settings if s.knob == "cache"]
-    return f"rows are kept after a {after}", any(
-        node.startswith(after) for node in kept
-    )
-
-
 CASES = (
     Case(
         8,

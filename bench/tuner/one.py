@@ -66,7 +66,6 @@ class Ours:
         rates = self._take_turns(points)
         self._ps.close()  # Before a disk that it reads from goes.
         ours.memory = self._memory["ours"]
-        ours.longest = self._longest
         return {
             "number": case.number,
             "points": points,

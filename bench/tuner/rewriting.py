@@ -11,7 +11,6 @@ from parallel import burnt, small, vectors
 
 _TASKS = Axis((1, 2, 3))
 _FEW = Axis((1, 2))
-_COUNT = 4096
 
 
 def _late_filter(lib: Any, point: Point) -> Any:

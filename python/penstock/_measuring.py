@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 _MAX_SECONDS = 10.0
-# What is better by less is not told from luck, however even the windows are.
 # Of the rate before: keeping rows costs copies, in the first epoch alone.
 _LEAST_WHILE_KEEPING = 0.8
+# What is better by less is not told from luck, however even the windows are.
 _LEAST_GAIN = 0.02
 # What is slower by less may hold less instead.
 _MOST_LOSS = 0.05

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/plan_testing.h"
 #include "penstock/plan/print.h"
+#include "penstock/plan/rewrite/rewrite_testing.h"
 #include "penstock/plan/validate.h"
 
 namespace penstock::plan_testing {
@@ -21,15 +21,6 @@ using google::protobuf::util::MessageDifferencer;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// The operators from the source to the root, with the names that they have.
-std::string Chain(const Plan& plan) {
-  std::vector<std::string> names;
-  for (int i = 0; i < plan.nodes_size(); ++i) {
-    names.push_back(plan::NodeName(plan, i));
-  }
-  return absl::StrJoin(names, " ");
-}
 
 plan::Rewritten RewriteOrDie(const Plan& plan,
                              const plan::RewriteOptions& options = {}) {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_join.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/plan_testing.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/rewrite/draft.h"
+#include "penstock/plan/rewrite/rewrite_testing.h"
 #include "penstock/plan/validate.h"
 
 namespace penstock::plan_testing {
@@ -21,14 +21,6 @@ using google::protobuf::util::MessageDifferencer;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string Chain(const Plan& plan) {
-  std::vector<std::string> names;
-  for (int i = 0; i < plan.nodes_size(); ++i) {
-    names.push_back(plan::NodeName(plan, i));
-  }
-  return absl::StrJoin(names, " ");
-}
 
 Function DoubleSecond() {
   FunctionBuilder f("double_second");
