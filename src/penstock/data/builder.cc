@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -56,23 +57,41 @@ std::optional<Buffer> ChunkBuilder::Joined(size_t index) const {
   return Buffer(first.values().owner(), begin, end - begin);
 }
 
-Column ChunkBuilder::BuildColumn(size_t index) const {
+bool ChunkBuilder::IsDense(size_t index) const {
   const Column& first = sources_[0].columns[index];
-  bool is_dense = true;
-  for (const Chunk& source : sources_) {
+  return std::ranges::all_of(sources_, [&](const Chunk& source) {
     const Column& column = source.columns[index];
-    is_dense &= column.is_dense() && column.shape() == first.shape();
+    return column.is_dense() && column.shape() == first.shape();
+  });
+}
+
+std::vector<Buffer> ChunkBuilder::Reserve(FrameMemory& frames) const {
+  std::vector<size_t> sizes;
+  size_t total = 0;
+  for (size_t c = 0; c < sources_[0].columns.size(); ++c) {
+    const Column& first = sources_[0].columns[c];
+    const bool is_copied =
+        first.dtype() != DType::kString && IsDense(c) && !Joined(c).has_value();
+    sizes.push_back(is_copied ? rows_ * first.row_bytes() : 0);
+    total += sizes.back();
   }
+  if (total < kMinReservedBytes) return {};
+  return frames.Reserve(sizes);
+}
+
+Column ChunkBuilder::BuildColumn(size_t index, Buffer room) const {
+  const Column& first = sources_[0].columns[index];
   Pins pins;
   for (const Chunk& source : sources_) AddPins(source.columns[index], pins);
 
-  if (is_dense) {
+  if (IsDense(index)) {
     const int64_t row_bytes = first.row_bytes();
     if (std::optional<Buffer> whole = Joined(index)) {
       return Column::Dense(first.dtype(), first.shape(), rows_,
                            *std::move(whole), std::move(pins));
     }
-    Buffer values = Buffer::Allocate(rows_ * row_bytes);
+    Buffer values =
+        room.size() > 0 ? std::move(room) : Buffer::Allocate(rows_ * row_bytes);
     std::byte* to = values.MutableAs<std::byte>();
     for (const Run& run : runs_) {
       const size_t bytes = run.count * row_bytes;
@@ -104,14 +123,17 @@ Column ChunkBuilder::BuildColumn(size_t index) const {
                         std::move(dims), std::move(pins));
 }
 
-Chunk ChunkBuilder::Build() {
+Chunk ChunkBuilder::Build(FrameMemory* frames) {
   Chunk out;
   if (runs_.size() == 1) {
     out = Slice(sources_[runs_[0].source], runs_[0].begin, runs_[0].count);
   } else if (!runs_.empty()) {
     out.rows = rows_;
-    for (size_t c = 0; c < sources_[0].columns.size(); ++c) {
-      out.columns.push_back(BuildColumn(c));
+    std::vector<Buffer> room;
+    if (frames != nullptr) room = Reserve(*frames);
+    room.resize(sources_[0].columns.size());
+    for (size_t c = 0; c < room.size(); ++c) {
+      out.columns.push_back(BuildColumn(c, std::move(room[c])));
     }
     const bool has_lineage = sources_[0].has_lineage();
     if (has_lineage) out.lineage = Buffer::Allocate(rows_ * sizeof(uint64_t));

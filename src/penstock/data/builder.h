@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/data/chunk.h"
+#include "penstock/data/frame_memory.h"
 
 namespace penstock {
 
@@ -31,8 +32,10 @@ class ChunkBuilder final {
     if (count > 0) Append(AddSource(chunk), begin, count);
   }
 
-  // What was added, in order; the builder is empty again.
-  Chunk Build();
+  // What was added, in order; the builder is empty again. Rows that are copied
+  // go where a frame can be made of them without another copy, if `frames` is
+  // there and has room.
+  Chunk Build(FrameMemory* frames = nullptr);
 
  private:
   struct Run {
@@ -40,7 +43,12 @@ class ChunkBuilder final {
     int64_t begin;
     int64_t count;
   };
-  Column BuildColumn(size_t index) const;
+  // `room`: where its rows are to lie, or empty.
+  Column BuildColumn(size_t index, Buffer room) const;
+  // Whether its rows have one shape.
+  bool IsDense(size_t index) const;
+  // By column: memory for the rows that will be copied. Or nothing.
+  std::vector<Buffer> Reserve(FrameMemory& frames) const;
   // The rows' memory, if they lie in it one after another. REQUIRES: dense.
   std::optional<Buffer> Joined(size_t index) const;
 

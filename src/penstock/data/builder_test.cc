@@ -36,6 +36,32 @@ TEST(ChunkBuilderTest, RowsOfOneSourceAreNotCopied) {
   EXPECT_EQ(chunk.columns[0].RowData(0), source.columns[0].RowData(1));
 }
 
+TEST(ChunkBuilderTest, CopiesToWhereAFrameIsMade) {
+  const auto memory = FrameMemory::Make(64 << 20);
+  const std::vector<int64_t> many(kMinReservedBytes / sizeof(int64_t), 7);
+  ChunkBuilder builder;
+  builder.Append(Ints(many), 0, static_cast<int64_t>(many.size()));
+  builder.Append(Ints({8}), 0, 1);
+  const Chunk chunk = builder.Build(memory.get());
+  EXPECT_EQ(chunk.columns[0].values().As<int64_t>()[0], 7);
+  EXPECT_EQ(chunk.columns[0].values().As<int64_t>()[chunk.rows - 1], 8);
+  const size_t used = memory->arena().used_bytes();
+  EXPECT_GT(used, kMinReservedBytes);
+  ASSERT_TRUE(memory->Make(chunk, "", false).ok());
+  EXPECT_EQ(memory->arena().used_bytes(), used) << "the frame is a copy";
+}
+
+TEST(ChunkBuilderTest, CopiesElsewhereWhereThereIsNoRoomForAFrame) {
+  const auto memory = FrameMemory::Make(4096);
+  const std::vector<int64_t> many(kMinReservedBytes / sizeof(int64_t), 7);
+  ChunkBuilder builder;
+  builder.Append(Ints({8}), 0, 1);
+  builder.Append(Ints(many), 0, static_cast<int64_t>(many.size()));
+  const Chunk chunk = builder.Build(memory.get());
+  EXPECT_EQ(chunk.rows, static_cast<int64_t>(many.size()) + 1);
+  EXPECT_EQ(chunk.columns[0].values().As<int64_t>()[0], 8);
+}
+
 TEST(ChunkBuilderTest, DifferentSizesBecomeRagged) {
   ChunkBuilder builder;
   builder.Append(ChunkOf({ZeroColumn(DType::kInt64, {2}, 2)}), 0, 2);

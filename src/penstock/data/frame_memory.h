@@ -27,6 +27,9 @@ struct Frame {
   uint64_t trailer_offset = 0;
 };
 
+// Less than this is not worth its own frame.
+inline constexpr size_t kMinReservedBytes = size_t{256} << 10;
+
 // The shared memory of one iterator. Thread-safe.
 class FrameMemory final : public std::enable_shared_from_this<FrameMemory> {
  public:

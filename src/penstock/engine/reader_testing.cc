@@ -33,6 +33,7 @@ TestEngine::TestEngine(const Settings& settings)
       settings.files != nullptr ? settings.files : &io::LocalFileSystem();
   environment_.io_pool = &io_pool_;
   environment_.memory = memory_;
+  environment_.min_check_nanos = settings.min_check_nanos;
   environment_.min_recording_nanos = 0;   // as often as rows allow
   environment_.min_shared_nanos = 2'000;  // though it is not worth it
   environment_.caches = &caches_;

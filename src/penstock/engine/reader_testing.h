@@ -37,6 +37,7 @@ class TestEngine final {
     // Set: these rows are kept there.
     std::string kept_directory = {};
     int64_t max_kept_disk_bytes = int64_t{1} << 30;
+    int64_t min_check_nanos = 0;  // files of kept rows: before every pass
   };
 
   TestEngine() : TestEngine(Settings()) {}

@@ -54,6 +54,9 @@ struct Environment {
   // Whether streams count and time what they do. Off only to measure what that
   // costs.
   bool has_counters = true;
+  // Between two times that a run looks whether files have changed whose rows
+  // are kept: each pass over much data does, few of those over little.
+  int64_t min_check_nanos = 1'000'000'000;
   // Between two times that a shuffle writes down its window.
   int64_t min_recording_nanos = 10'000'000;
   // A chunk that a function takes longer for is worth handing to another

@@ -78,6 +78,8 @@ struct KeptCounts {
   std::atomic<int64_t> held_bytes{0};
   // From the first to the last: nothing below is run any more.
   std::atomic<bool> is_complete{false};
+  // When the files that they came from were last looked at; 0: never.
+  std::atomic<int64_t> checked_nanos{0};
 };
 
 // What one stream has counted since it last added to the totals. One writer.

@@ -41,7 +41,7 @@ class BatchStream final : public Stream {
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     while (true) {
       const int64_t size = config_->sizes[turn_ % config_->sizes.size()];
-      if (size > 0 && open_rows_ == size) return EmitOpen();
+      if (size > 0 && open_rows_ == size) return EmitOpen(request.group);
       const int64_t wanted = size == 0 ? 1 : WantedRows(request, size);
       PENSTOCK_ASSIGN_OR_RETURN(
           const Pull::Kind kind,
@@ -49,7 +49,7 @@ class BatchStream final : public Stream {
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
       if (kind == Pull::Kind::kEnd) {
         if (open_rows_ == 0 || config_->drop_remainder) return Pull::End();
-        return EmitOpen();
+        return EmitOpen(request.group);
       }
       if (size == 0) {
         ++turn_;
@@ -162,11 +162,14 @@ class BatchStream final : public Stream {
     return *std::move(batch);
   }
 
-  Pull EmitOpen() {
+  // The open batch, which becomes part of `outer`.
+  Pull EmitOpen(const Group& outer) {
     const int64_t rows = std::exchange(open_rows_, 0);
     ++turn_;
     errors_given_ = 0;
-    const Chunk open = open_.Build();
+    const bool is_frame = outer.rows == 1;
+    const Chunk open =
+        open_.Build(is_frame ? scope_.run->environment.frames.get() : nullptr);
     Chunk batch = Assembled(open);
     if (open.rows < rows) {
       Buffer lineage = batch.lineage;

@@ -6,9 +6,6 @@
 namespace penstock::engine {
 namespace {
 
-// Smaller groups share their frames with others.
-constexpr size_t kMinGroupBytes = size_t{256} << 10;
-
 int64_t PlaceIn(const Group& group, int64_t pending) {
   return (group.filled + pending) % group.rows;
 }
@@ -28,7 +25,7 @@ void BatchPlaces::Learn(const Chunk& chunk) {
 }
 
 bool BatchPlaces::HasPlace(const Group& group) const {
-  return group.rows > 0 && total_bytes_ * group.rows >= kMinGroupBytes;
+  return group.rows > 0 && total_bytes_ * group.rows >= kMinReservedBytes;
 }
 
 int64_t BatchPlaces::Limit(const Group& group, int64_t pending,

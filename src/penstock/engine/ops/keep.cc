@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
@@ -341,6 +342,7 @@ class KeepStream final : public Stream {
     FileManifest manifest;
     std::shared_ptr<DiskPass> disk;
     bool is_changed = false;
+    int64_t checked_nanos = 0;
   };
 
   // False: not now, since the files that rows came from are being looked at.
@@ -357,7 +359,13 @@ class KeepStream final : public Stream {
         opening_->disk = std::make_shared<DiskPass>(
             environment.kept_disk, key_, info_.leaves, environment.memory);
       }
-      if (!opening_->manifest.empty() || opening_->disk != nullptr) {
+      const int64_t now = SteadyClock().NowNanos();
+      const int64_t checked = counts_.checked_nanos;
+      const bool is_fresh =
+          checked > 0 && now - checked < environment.min_check_nanos;
+      if ((!opening_->manifest.empty() && !is_fresh) ||
+          opening_->disk != nullptr) {
+        opening_->checked_nanos = now;
         Start(request, [files = environment.files, opening = opening_] {
           opening->is_changed = !IsUnchanged(*files, opening->manifest);
           if (opening->disk != nullptr) opening->disk->Open(*files);
@@ -367,6 +375,9 @@ class KeepStream final : public Stream {
     }
     use_ = std::move(opening_->use);
     disk_ = std::move(opening_->disk);
+    if (opening_->checked_nanos > 0) {
+      counts_.checked_nanos = opening_->checked_nanos;
+    }
     if (opening_->is_changed) {
       use_->Drop();
       use_ = environment.kept->Open(key_, run_->instances, environment.memory);

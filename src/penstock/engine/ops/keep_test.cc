@@ -366,6 +366,22 @@ TEST_F(KeepFilesTest, AreCheckedBeforeEveryPass) {
   EXPECT_EQ(Hits(reader, "map_2"), 6);
 }
 
+// Passes that follow each other quickly need not look again; another run does.
+TEST_F(KeepFilesTest, AreNotCheckedBeforeEveryShortPass) {
+  TestEngine engine({.min_check_nanos = INT64_MAX / 2});
+  const plan::Plan plan = Repeat(Map(Lines(), Identity()), 4);
+  {
+    Reader reader(engine, plan);
+    reader.Keep("map_2", kAll);
+    EXPECT_THAT(reader.Read(7), SizeIs(7));
+    Write("b.txt", "3\n");
+    EXPECT_THAT(reader.Read(3), ElementsAre("\"two\"", "\"three\"", "\"one\""));
+  }
+  Reader reader(engine, plan);
+  reader.Keep("map_2", kAll);
+  EXPECT_THAT(reader.Read(3), ElementsAre("\"one\"", "\"two\"", "\"3\""));
+}
+
 TEST(KeepContract, Holds) {
   const TestEngine::Settings on = {.keep_bytes = kAll};
   CheckContract(Take(Plus(Range(40)), 30), {.settings = on});
