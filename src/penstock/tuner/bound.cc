@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "penstock/tuner/buffers.h"
 #include "penstock/tuner/histogram.h"
 
 namespace penstock::tuner {
@@ -65,9 +66,11 @@ Tasks TasksOf(const Model& model, KnobsAre knobs) {
     own = std::min(own * outer[i], static_cast<double>(kMaxTasks));
     if (node.is_serialized) own = 1;
     tasks.own[i] = own;
-    if (!node.keeps_order || own <= 1 || node.reorder_rows == 0) continue;
+    if (!node.keeps_order || own <= 1) continue;
     const plan::Histogram& service = (*model.measured)[i].service_ns;
-    const auto rows = static_cast<double>(node.reorder_rows);
+    const auto rows = node.reorder_rows > 0
+                          ? static_cast<double>(node.reorder_rows)
+                          : OwnWindowRows(node.parallelism, RowsPerChunk(node));
     if (knobs == KnobsAre::kInForce) {
       tasks.window[i] = TasksInWindow(service, own, rows);
     } else if (node.is_reorder_pinned) {
@@ -110,6 +113,8 @@ class Solver final {
     AddMemory(Least(limits_));
     double producer = Least(limits_);
     producer = std::min(producer, AddCores(producer));
+    AddHandOvers(producer);
+    producer = Least(limits_);
     AddConsumer(producer);
     return std::move(limits_);
   }
@@ -143,12 +148,15 @@ class Solver final {
               WorkOf(LawOf(node), tasks_.window[i]));
         }
       }
-      const double depth =
-          knobs_ == KnobsAre::kFree
-              ? static_cast<double>(std::max(node.read_depth, kMaxReadDepth))
-              : static_cast<double>(node.read_depth);
-      if (node.read_depth > 0) {
-        Add(Wall::kReadLatency, place, Shifted(node.read_time, errors_), depth);
+      int64_t depth = node.read_depth;
+      if (depth > 0 && knobs_ == KnobsAre::kFree) {
+        depth = std::max(
+            depth,
+            std::min(kMaxReadDepth, node.read_sources * node.reads_of_file));
+      }
+      if (depth > 0) {
+        Add(Wall::kReadLatency, place, Shifted(node.read_time, errors_),
+            static_cast<double>(depth));
       }
     }
   }
@@ -317,6 +325,24 @@ class Solver final {
     return rate;
   }
 
+  // A small buffer is filled at once, and then one side waits until the other
+  // has woken up. Where nodes are the limit, that time is lost.
+  void AddHandOvers(double others) {
+    if (knobs_ != KnobsAre::kInForce || limits_.empty()) return;
+    const Wall wall = std::ranges::min_element(limits_, {}, &Limit::rate)->wall;
+    if (wall != Wall::kTasks && wall != Wall::kSequential &&
+        wall != Wall::kStage) {
+      return;
+    }
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      if (node.buffer_rows <= 0 || node.is_cached) continue;
+      const double wakes = node.visits / static_cast<double>(node.buffer_rows);
+      Add(Wall::kHandOver, static_cast<int>(i),
+          1 / others + wakes * kWakeSeconds, 1);
+    }
+  }
+
   void AddConsumer(double producer) {
     const Resources& resources = model_.resources;
     if (!resources.consumer_time) return;
@@ -352,6 +378,8 @@ const char* WallName(Wall wall) {
       return "inline nodes";
     case Wall::kReorder:
       return "ordered window";
+    case Wall::kHandOver:
+      return "hand-overs";
     case Wall::kReadLatency:
       return "reads under way";
     case Wall::kDiskBytes:
@@ -383,9 +411,9 @@ double TasksInWindow(const plan::Histogram& service_ns, double tasks,
                      double rows) {
   const double mean = MeanOf(service_ns);
   if (mean <= 0 || tasks <= 1) return tasks;
-  // While the oldest row is computed, the window's others are done; then all
-  // wait. Slow rows that are in one window wait together.
-  const double covered = rows * mean / tasks;
+  // While the oldest row is computed, the other tasks do the window's others;
+  // then all wait. Slow rows that are in one window wait together.
+  const double covered = rows * mean / std::max(1.0, tasks - 1);
   const Tail tail = TailAbove(service_ns, covered);
   const double together = std::max(1.0, rows * tail.share);
   return mean / (mean / tasks + tail.mean_excess / together);

@@ -23,6 +23,7 @@ enum class Wall {
   kSerialized,   // a node whose tasks wait for each other, as for Python's lock
   kStage,        // nodes that one task runs inline
   kReorder,      // slow rows hold up an ordered window
+  kHandOver,     // threads wake each other for a few rows at a time
   kReadLatency,  // reads under way
   kDiskBytes,
   kDiskSeeks,  // between files that are read in turn
@@ -43,6 +44,9 @@ inline constexpr int64_t kMaxTasks = 1024;
 inline constexpr int64_t kMaxReadDepth = 64;
 // And of one read, where the disk seeks.
 inline constexpr double kMaxReadBytes = 8 << 20;
+
+// Until a thread that waits for rows, or for room, goes on.
+inline constexpr double kWakeSeconds = 15e-6;
 
 struct Limit {
   Wall wall = Wall::kNothing;

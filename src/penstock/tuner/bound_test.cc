@@ -72,6 +72,54 @@ TEST(FindBound, WithoutABufferBothTakeTurns) {
               1 / 0.064, 0.2);
 }
 
+// A row takes 10 µs, and so does waking up for two of them, nearly.
+TEST(FindBound, AFewRowsAtATimeAreWaitedFor) {
+  TestRun run;
+  TestNode ahead = Map("ahead", 0, 1000, 1);
+  ahead.is_sequential = true;
+  ahead.buffer_rows = 2;
+  run.nodes = {Source(1000, 1), Map("map", 10e-6, 1000, 1), ahead};
+  run.cores = 8;
+  const Bound bound = FindBound(ModelOf(run), KnobsAre::kInForce);
+  EXPECT_EQ(bound.wall().wall, Wall::kHandOver);
+  EXPECT_NEAR(bound.rate.middle, 1 / (10e-6 + kWakeSeconds / 2), 500);
+  run.nodes[2].buffer_rows = 200;
+  EXPECT_NEAR(FindBound(ModelOf(run), KnobsAre::kInForce).rate.middle, 1e5,
+              1500);
+}
+
+// Where the user said nothing, the engine's own window is in force.
+TEST(FindBound, SlowRowsHoldUpTheEnginesOwnWindow) {
+  TestRun run = Chain();
+  run.nodes[1].parallelism = 4;
+  run.nodes[1].rows_per_chunk = 1;
+  run.nodes[1].slow_share = 0.01;
+  run.nodes[1].slow_factor = 100;
+  const Bound own = FindBound(ModelOf(run), KnobsAre::kInForce);
+  EXPECT_EQ(own.wall().wall, Wall::kReorder);
+  run.nodes[1].reorder_rows = 1024;
+  EXPECT_GT(FindBound(ModelOf(run), KnobsAre::kInForce).rate.middle,
+            1.3 * own.rate.middle);
+}
+
+// A file that is one read has no second one to be under way.
+TEST(FindBound, SmallFilesAreOneReadEach) {
+  TestRun run = Chain();
+  TestNode& source = run.nodes[0];
+  source.read_bytes = 1000;
+  source.read_seconds = 0.02;
+  source.read_depth = 64;
+  source.read_sources = 16;
+  const double deep = FindBound(ModelOf(run), KnobsAre::kInForce).rate.middle;
+  source.files.emplace();
+  source.files->set_opened(100);
+  source.files->set_opened_bytes(100 * 1000);
+  const Bound bound = FindBound(ModelOf(run), KnobsAre::kInForce);
+  EXPECT_EQ(bound.wall().wall, Wall::kReadLatency);
+  EXPECT_EQ(bound.wall().capacity, 16);
+  EXPECT_LT(bound.rate.middle, deep);
+}
+
 TEST(FindBound, NoisierWindowsGiveWiderIntervals) {
   TestRun run = Chain();
   const auto width = [](const TestRun& each) {

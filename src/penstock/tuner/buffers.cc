@@ -22,6 +22,11 @@ int64_t BufferRows(double utilisation, double producer_cv, double consumer_cv) {
   return std::max<int64_t>(2, static_cast<int64_t>(std::ceil(rows - 1e-9)));
 }
 
+int64_t HandOverRows(double rate) {
+  const double rows = std::clamp(100 * kWakeSeconds * rate, 2.0, 1e6);
+  return static_cast<int64_t>(std::ceil(rows - 1e-9));
+}
+
 int64_t OutputRows(const Model& model, double producer) {
   const Resources& resources = model.resources;
   if (!resources.consumer_time || resources.consumer_time->value <= 0) {
@@ -38,6 +43,10 @@ int64_t OutputRows(const Model& model, double producer) {
   }
   return BufferRows(faster > 0 ? slower / faster : 0, std::sqrt(variance),
                     resources.consumer_cv);
+}
+
+double RowsPerChunk(const NodeModel& node) {
+  return node.chunks > 0 ? std::max(1.0, node.visits / node.chunks) : 1;
 }
 
 double OwnWindowRows(int64_t tasks, double rows_per_chunk) {

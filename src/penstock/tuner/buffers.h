@@ -15,9 +15,16 @@ namespace penstock::tuner {
 //   producer_cv, consumer_cv  of the times between rows
 int64_t BufferRows(double utilisation, double producer_cv, double consumer_cv);
 
-// The same for what is ready for the consumer, if the pipeline can give
+// Rows that it needs so that threads wake each other for less than 1 % of the
+// time, at `rate` rows a second; at least 2.
+int64_t HandOverRows(double rate);
+
+// The first for what is ready for the consumer, if the pipeline can give
 // `producer` root elements a second.
 int64_t OutputRows(const Model& model, double producer);
+
+// Of a node, on average; at least 1.
+double RowsPerChunk(const NodeModel& node);
 
 // Rows of the window that an engine gives `tasks` tasks by itself: each has a
 // chunk under way and another to begin.

@@ -34,6 +34,13 @@ INSTANTIATE_TEST_SUITE_P(Rules, BufferRowsTest,
                          }),
                          [](const auto& info) { return info.param.name; });
 
+TEST(HandOverRows, GrowWithTheRate) {
+  EXPECT_EQ(HandOverRows(0), 2);
+  EXPECT_EQ(HandOverRows(400), 2);
+  EXPECT_EQ(HandOverRows(100'000), 150);
+  EXPECT_EQ(HandOverRows(1e300), 1'000'000);
+}
+
 TEST(ReorderRows, AreTheLeastThatLoseLittle) {
   plan::Histogram tail;
   for (int b = 0; b < 21; ++b) {

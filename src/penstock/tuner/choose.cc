@@ -45,10 +45,6 @@ struct Draft {
   int64_t output_rows = 2;
 };
 
-double RowsPerChunk(const NodeModel& node) {
-  return node.chunks > 0 ? std::max(1.0, node.visits / node.chunks) : 1;
-}
-
 // As the knob counts: of each source.
 int64_t ReadsNow(const NodeModel& node) {
   return (node.read_depth + node.read_sources - 1) / node.read_sources;
@@ -180,12 +176,14 @@ class Chooser final {
       choice.buffer = node.buffer_rows;
     } else if (node.buffer_rows > 0) {
       // Between two stages that are as fast as each other, at worst.
-      const int64_t need = BufferRows(0.8, node.service_cv, node.service_cv);
+      int64_t need = std::max(BufferRows(0.8, node.service_cv, node.service_cv),
+                              HandOverRows(rate * node.visits));
+      if (place + 1 < model_.nodes.size()) {
+        need = std::max(
+            need, static_cast<int64_t>(std::min(2 * RowsPerChunk(node), 1e6)));
+      }
       choice.buffer =
-          std::min(std::max<int64_t>(need, static_cast<int64_t>(std::min(
-                                               2 * RowsPerChunk(node), 1e6))),
-                   RowsWithin(measured.row_bytes, kBufferShare));
-      if (place + 1 == model_.nodes.size()) choice.buffer = need;
+          std::min(need, RowsWithin(measured.row_bytes, kBufferShare));
     }
     return choice;
   }
@@ -224,7 +222,8 @@ class Chooser final {
     if (node.is_read_pinned || time <= 0) return;
     const auto needed = static_cast<int64_t>(
         std::ceil(std::min(rate * time / kUtilisation / sources, 1e6) - 1e-9));
-    const auto wanted = std::clamp<int64_t>(needed, 1, kMaxReadDepth);
+    const auto wanted = std::clamp<int64_t>(
+        needed, 1, std::min(kMaxReadDepth, node.reads_of_file));
     // Fewer cost nobody anything, but where the head goes to and fro.
     choice.reads = choice.read_bytes > 0 ? wanted : std::max(wanted, now);
   }
@@ -412,7 +411,7 @@ void Report(const Model& model, const Draft& draft, Choice& choice) {
     if (made.buffer > 0) {
       Write(knobs.mutable_buffer_rows(), made.buffer);
       set(KnobKind::kBufferRows, place, node.buffer_rows, made.buffer,
-          "what the variance of its rows needs");
+          "what hand-overs and the variance of its rows need");
     }
     if (knobs.ByteSizeLong() > 0) {
       (*choice.knobs.mutable_nodes())[measured.id] = std::move(knobs);

@@ -90,7 +90,7 @@ class Reader final {
     ShareCores(measured);
     for (size_t i = 0; i < model_.nodes.size(); ++i) Settle(i, measured[i]);
     InferDisk(measured);
-    ReadDisk();
+    ReadDisk(measured);
     ForgetCached(measured);
     ReadUnattributed();
     absl::flat_hash_map<uint32_t, int> places;
@@ -457,12 +457,13 @@ class Reader final {
 
   // What reads would take alone, of those that waited for each other; and a
   // disk that was kept busy gives what it was seen to give.
-  void ReadDisk() {
+  void ReadDisk(const std::vector<Measured>& measured) {
     Resources& resources = model_.resources;
     double time = 0, busiest = 0;
     for (NodeModel& node : model_.nodes) {
       if (node.disk_ops.value > 0) {
         node.read_bytes = node.disk_bytes.value / node.disk_ops.value;
+        FindReadsOfFile(measured[&node - model_.nodes.data()].files, node);
       }
       if (!resources.disk || node.read_bytes <= 0) continue;
       const DiskLaw& disk = *resources.disk;
@@ -484,6 +485,21 @@ class Reader final {
         std::clamp(model_.rate.value * time, 1 / kMostWrong, kMostWrong);
     resources.disk->peak *= factor;
     resources.disk->seek /= factor;
+  }
+
+  // A small file has few reads that could be under way.
+  static void FindReadsOfFile(const std::optional<plan::FileCounts>& files,
+                              NodeModel& node) {
+    if (!files || files->opened() == 0 || !(files->opened_bytes() > 0) ||
+        !(node.read_bytes > 0)) {
+      return;
+    }
+    const double reads = files->opened_bytes() /
+                         static_cast<double>(files->opened()) / node.read_bytes;
+    node.reads_of_file = static_cast<int64_t>(
+        std::clamp(std::ceil(reads - 0.2), 1.0, double{1 << 20}));
+    node.read_depth =
+        std::min(node.read_depth, node.read_sources * node.reads_of_file);
   }
 
   // How many reads of a file the disk did one after another, where it seeks.

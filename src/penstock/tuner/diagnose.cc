@@ -143,6 +143,7 @@ class Doctor final {
     if (out_.is_input_bound) {
       AddPythonFixes();
       AddSequentialFix();
+      AddMoreFiles();
       AddFusion();
       AddHardware();
     }
@@ -213,11 +214,15 @@ class Doctor final {
            const std::vector<Change>& changes, double most = kUnlimitedRate) {
     const absl::StatusOr<Bound> bound =
         WhatIf(model_, changes, KnobsAre::kFree);
-    if (!bound.ok()) return;
+    if (bound.ok()) AddUsersFix(std::move(title), std::move(why), *bound, most);
+  }
+
+  void AddUsersFix(std::string title, std::string why, const Bound& bound,
+                   double most = kUnlimitedRate) {
     Fix fix;
     fix.title = std::move(title);
     fix.why = std::move(why);
-    fix.expected = bound->rate;
+    fix.expected = bound.rate;
     if (fix.expected.middle > most) {
       const double share = most / fix.expected.middle;
       fix.expected.middle *= share;
@@ -268,6 +273,29 @@ class Doctor final {
         {ScaleCost{measured_[out_.wall.node].id,
                    1 / std::max(1.0, model_.resources.cores)}},
         cores);
+  }
+
+  // Small files that are read whole: more reads at once are more files at once.
+  void AddMoreFiles() {
+    if (out_.wall.wall != Wall::kReadLatency) return;
+    const NodeModel& node = model_.nodes[out_.wall.node];
+    if (node.read_depth < node.read_sources * node.reads_of_file) return;
+    Model model = model_;
+    model.nodes[out_.wall.node].read_sources *= 2;
+    model.nodes[out_.wall.node].read_depth *= 2;
+    const std::string files = Counted(node.read_sources, "file");
+    AddUsersFix(
+        node.inside >= 0
+            ? absl::StrFormat("set cycle_length=%d of %s, so that twice as "
+                              "many files are read at once",
+                              2 * node.read_sources, WhereOf(node.inside))
+            : absl::StrCat("read several files at once (interleave with a "
+                           "cycle_length), where ",
+                           files, " is read now"),
+        absl::StrCat(files, " at once, each of ",
+                     Counted(node.reads_of_file, "read"),
+                     ", keep no more reads under way"),
+        FindBound(model, KnobsAre::kFree));
   }
 
   // Hand-overs that cost a good part of all CPU.
@@ -427,6 +455,10 @@ class Doctor final {
       case Wall::kReorder:
         return absl::StrFormat("slow rows hold up the ordered window of %s",
                                where);
+      case Wall::kHandOver:
+        return absl::StrFormat(
+            "%s holds %s, and two threads wait for each other after those",
+            where, Counted(model_.nodes[wall.node].buffer_rows, "row"));
       case Wall::kReadLatency:
         return LatencyText(wall);
       case Wall::kDiskBytes:

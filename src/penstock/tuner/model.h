@@ -81,12 +81,13 @@ struct NodeModel {
   double tail = 1;  // 99th percentile of service time / mean
   Scaling scaling;
   int64_t parallelism = 1;
-  int64_t max_parallelism = 1024;  // whatever it would gain
-  int64_t read_depth = 0;          // of all sources; 0: not known
-  int64_t read_sources = 1;        // open at once: the knob is of each
-  double read_bytes = 0;           // of one read; 0: there were none
-  double reads_in_a_row = 1;       // of one source, before the disk seeks
-  int64_t reorder_rows = 0;        // 0: not known, or order is not kept
+  int64_t max_parallelism = 1024;   // whatever it would gain
+  int64_t read_depth = 0;           // of all sources; 0: not known
+  int64_t read_sources = 1;         // open at once: the knob is of each
+  int64_t reads_of_file = 1 << 20;  // there are no more of a source at once
+  double read_bytes = 0;            // of one read; 0: there were none
+  double reads_in_a_row = 1;        // of one source, before the disk seeks
+  int64_t reorder_rows = 0;         // 0: not known, or order is not kept
   int64_t buffer_rows = 0;
   bool is_sequential = false;
   bool keeps_order = false;

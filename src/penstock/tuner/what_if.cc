@@ -67,7 +67,7 @@ class Changer final {
     PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
     PENSTOCK_RETURN_IF_ERROR(
         Positive("reads", static_cast<double>(change.reads)));
-    const int64_t reads = std::min<int64_t>(change.reads, 1 << 20);
+    const int64_t reads = std::min(change.reads, node->reads_of_file);
     node->read_depth =
         std::min(reads * node->read_sources, std::max(reads, kMaxReadDepth));
     node->reads_in_a_row =
