@@ -83,8 +83,8 @@ class Options:
             it. Transformations that say so themselves are not affected.
         run_ahead: Elements that may be computed beyond those asked for, where
             a generator would show it; 0 computes only what `next()` asks for.
-        memory_budget: Bytes that the shuffles and caches of one iterator may
-            hold. What they leave may be used to keep elements that are the same
+        memory_budget: Bytes, or a size such as "4GB", that the shuffles and
+            caches of one iterator may hold. What they leave may be used to keep elements that are the same
             in every epoch, where that makes the next one faster.
         max_element_bytes: The largest element; a larger one is an error.
         name: Shown in statistics and messages.
@@ -101,8 +101,8 @@ class Options:
 
     deterministic: bool | None = None
     run_ahead: int | None = None
-    memory_budget: int | None = None
-    max_element_bytes: int | None = None
+    memory_budget: int | str | None = None
+    max_element_bytes: int | str | None = None
     name: str | None = None
     python: PythonOptions | None = None
     autotune: bool | None = None
@@ -144,11 +144,18 @@ class Options:
 
     def to_json(self) -> dict[str, Any]:
         """The plan's Options message."""
+        from penstock._budget import size
         from penstock._pipeline import index
 
         fields = self._set_fields()
         for name, found in fields.items():
-            if name in ("run_ahead", "memory_budget", "max_element_bytes"):
+            if name in ("memory_budget", "max_element_bytes"):
+                is_text = isinstance(found, str)
+                fields[name] = index(
+                    name, int(size(name, found)) if is_text else found
+                )
+                continue
+            if name == "run_ahead":
                 fields[name] = index(name, found)
                 continue
             if name == "python" and isinstance(found, PythonOptions):

@@ -55,7 +55,9 @@ class TestKeptByThemselves:
         assert _epochs_until_kept(ds, most=4) is None
 
     def test_not_if_switched_off(self):
-        options = ps.Options(memory_budget=_BUDGET, autotune=False)
+        options = ps.Options(
+            memory_budget=f"{_BUDGET >> 10}KiB", autotune=False
+        )
         ds = _decoded(400).batch(8).with_options(options)
         assert _epochs_until_kept(ds, most=4) is None
 

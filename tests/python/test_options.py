@@ -110,7 +110,8 @@ def test_other_threads_and_contexts_are_not_affected():
 @pytest.mark.parametrize(
     ("options", "kind"),
     [
-        ({"memory_budget": "x"}, ps.InvalidTypeError),
+        ({"memory_budget": "x"}, ps.InvalidArgumentError),
+        ({"memory_budget": [1]}, ps.InvalidTypeError),
         ({"deterministic": 1}, ps.InvalidTypeError),
         ({"name": b"x"}, ps.InvalidTypeError),
     ],

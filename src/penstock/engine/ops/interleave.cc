@@ -1,6 +1,7 @@
 #include "penstock/engine/ops/interleave.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <optional>
 
@@ -16,6 +17,11 @@ namespace {
 // Rows read at once from the input, and from an open dataset.
 constexpr int64_t kOuterRows = 256;
 constexpr int64_t kInnerRows = 1024;
+// Datasets that begin to read before there is a place for them, as a multiple
+// of the places. Small files are opened and read while others are given.
+constexpr size_t kWaitingFactor = 2;
+// Those of more chunks have time enough: a disk should not seek for others.
+constexpr uint64_t kFewChunks = 8;
 // Turns of the cycle before others get theirs.
 constexpr int kMaxTurns = 1 << 16;
 
@@ -95,8 +101,13 @@ class InterleaveStream final : public Stream {
   }
 
   void DoSave(WireWriter& writer) const override {
-    outer_.Save(writer);
-    writer.Bool(has_ended_);
+    // Those that have no place yet are opened again.
+    if (waiting_.empty()) {
+      outer_.Save(writer);
+    } else {
+      writer.Raw(waiting_.front().outer_position);
+    }
+    writer.Bool(has_ended_ && waiting_.empty());
     writer.Varint(place_);
     writer.Varint(in_block_);
     for (const Slot& slot : slots_) {
@@ -155,12 +166,14 @@ class InterleaveStream final : public Stream {
       return Turn::kWait;
     }
     if (kind == Pull::Kind::kEnd) {
+      ++num_ended_;
       slot = Slot();
       --num_open_;
       Advance();
       return Turn::kNothing;
     }
     if (slot.source < 0) {
+      ++num_chunks_;
       if (!out_.Fits(slot.input.chunk())) return Turn::kFlush;
       slot.source = out_.AddSource(slot.input.chunk());
     }
@@ -178,6 +191,10 @@ class InterleaveStream final : public Stream {
 
   // Opens the next element's dataset at `slot`: kRows if it did.
   absl::StatusOr<Turn> Open(Slot& slot, const Request& request) {
+    if (!waiting_.empty()) {
+      Place(slot);
+      return Turn::kRows;
+    }
     PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind, NextElement(request));
     if (kind == Pull::Kind::kBlocked) return Turn::kWait;
     if (kind == Pull::Kind::kEnd) {
@@ -186,7 +203,10 @@ class InterleaveStream final : public Stream {
       return Turn::kNothing;
     }
     const absl::Status opened = OpenAt(slot);
-    if (opened.ok()) return Turn::kRows;
+    if (opened.ok()) {
+      ++num_open_;
+      return Turn::kRows;
+    }
     if (out_.rows() > 0) return Turn::kFlush;
     error_ = ErrorChunk(opened, PlaceholderColumns(info_.leaves, 1));
     error_->lineage = Slice(values_, outer_.begin(), 1).lineage;
@@ -210,6 +230,13 @@ class InterleaveStream final : public Stream {
     return kind;
   }
 
+  // Gives the dataset that has waited longest its place.
+  void Place(Slot& slot) {
+    slot = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++num_open_;
+  }
+
   // Uses the next element up, unless something is wrong with it.
   absl::Status OpenAt(Slot& slot) {
     const int64_t row = outer_.begin();
@@ -221,7 +248,6 @@ class InterleaveStream final : public Stream {
     outer_.Consume(1);
     slot.outer_position = position.Take();
     slot.input = Input(Ahead(std::move(inner)));
-    ++num_open_;
     return absl::OkStatus();
   }
 
@@ -245,17 +271,43 @@ class InterleaveStream final : public Stream {
     for (size_t i = 1; i < slots_.size(); ++i) {
       Slot& slot = slots_[(place_ + i) % slots_.size()];
       if (slot.is_open()) continue;
-      PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind, NextElement(request));
-      // What is wrong with an element is said when its turn has come.
-      if (kind != Pull::Kind::kRows || !OpenAt(slot).ok()) break;
+      if (waiting_.empty()) {
+        PENSTOCK_ASSIGN_OR_RETURN(const bool has_next, OpenWaiting(request));
+        if (!has_next) break;
+      }
+      Place(slot);
+    }
+    const bool are_small = num_chunks_ <= kFewChunks * num_ended_;
+    while (are_small && waiting_.size() < kWaitingFactor * slots_.size()) {
+      PENSTOCK_ASSIGN_OR_RETURN(const bool has_next, OpenWaiting(request));
+      if (!has_next) break;
     }
     for (Slot& slot : slots_) {
-      if (!slot.input.is_open() || slot.input.rows_held() > 0) continue;
       if (&slot == &slots_[place_]) continue;
-      PENSTOCK_RETURN_IF_ERROR(
-          slot.input.Fill({InnerRows(request), request.waker}).status());
+      PENSTOCK_RETURN_IF_ERROR(BeginToRead(slot, request));
+    }
+    for (Slot& slot : waiting_) {
+      PENSTOCK_RETURN_IF_ERROR(BeginToRead(slot, request));
     }
     return absl::OkStatus();
+  }
+
+  // False: there is none now, or something is wrong with it, which is said when
+  // its turn has come.
+  absl::StatusOr<bool> OpenWaiting(const Request& request) {
+    PENSTOCK_ASSIGN_OR_RETURN(const Pull::Kind kind, NextElement(request));
+    if (kind != Pull::Kind::kRows) return false;
+    Slot slot;
+    if (!OpenAt(slot).ok()) return false;
+    waiting_.push_back(std::move(slot));
+    return true;
+  }
+
+  absl::Status BeginToRead(Slot& slot, const Request& request) {
+    if (!slot.input.is_open() || slot.input.rows_held() > 0) {
+      return absl::OkStatus();
+    }
+    return slot.input.Fill({InnerRows(request), request.waker}).status();
   }
 
   // After a restore: reads the open datasets' elements again. False: not yet.
@@ -310,8 +362,11 @@ class InterleaveStream final : public Stream {
   bool has_ended_ = false;  // the outer input
   Chunk values_;            // of the function, for outer_.chunk()
   std::vector<Slot> slots_;
+  std::deque<Slot> waiting_;  // begun, for places that become empty
   size_t num_open_ = 0;
   size_t num_rereading_ = 0;
+  uint64_t num_chunks_ = 0;     // of all datasets so far
+  uint64_t num_ended_ = 0;      // datasets
   uint64_t place_ = 0;          // whose turn it is
   int64_t in_block_ = 0;        // rows of its turn so far
   ChunkBuilder out_;            // empty between calls

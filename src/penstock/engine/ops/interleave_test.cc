@@ -133,6 +133,28 @@ TEST(InterleaveTest, FilesAreOpenedTogether) {
   }
 }
 
+// Of small files the next ones are read while there is no place for them yet:
+// they are not part of the state.
+TEST(InterleaveTest, SmallFilesThatWaitForAPlaceAreReadAgain) {
+  io::FakeFiles files;
+  files.contents["f"] = "a\nb\n";
+  files.contents["g"] = "c\nd\ne\n";
+  TestEngine engine({.files = &files});
+  for (const std::string name : {"f", "g"}) {
+    const plan::Plan plan = Interleave(Range(9), ToDataset(Lines(name)), 2, 1);
+    const Rows all = Reader(engine, plan).Drain();
+    EXPECT_THAT(all, SizeIs(name == "f" ? 18 : 27));
+    for (size_t taken = 0; taken <= all.size(); ++taken) {
+      Reader reader(engine, plan);
+      reader.Read(static_cast<int64_t>(taken));
+      const std::string state = reader.Save();
+      const Rows rest(all.begin() + static_cast<int64_t>(taken), all.end());
+      EXPECT_EQ(reader.Drain(), rest);
+      EXPECT_EQ(Reader::Resume(engine, reader.pipeline(), state).Drain(), rest);
+    }
+  }
+}
+
 TEST(FlatMapTest, GivesOneAfterAnother) {
   EXPECT_THAT(Drain(FlatMap(Ints({2, 0, 3}), ToRange())),
               ElementsAre("0", "1", "0", "1", "2"));
