@@ -100,10 +100,12 @@ TEST(SqliteCrash, KeepsWhatWasAcknowledgedBeforeAKill) {
 
 // Opens, writes and closes a store three times, until something fails. Returns
 // the last step that was acknowledged.
-int RunHistory(const std::string& directory, const std::string& vfs) {
+int RunHistory(const std::string& directory, const std::string& vfs,
+               int checkpoint_pages) {
   SqliteOptions options;
   options.vfs = vfs;
   options.reserve_bytes = 4096;
+  options.checkpoint_pages = checkpoint_pages;
   int step = 0;
   for (int round = 0; round < 3; ++round) {
     const auto store = OpenSqliteStore(directory, options);
@@ -128,6 +130,7 @@ struct FaultCase {
   VfsFault fault;
   bool is_last;
   bool loses_power;
+  int checkpoint_pages = 1000;  // few: the log is copied and begun anew often
 };
 
 class SqliteFaultTest : public testing::TestWithParam<FaultCase> {};
@@ -142,7 +145,8 @@ TEST_P(SqliteFaultTest, KeepsWhatWasAcknowledgedBeforeEveryFault) {
     const std::string directory = scratch.path() + "/store";
     FailingVfs vfs("failing");
     vfs.FailNth(n, c.fault, c.is_last);
-    const int acknowledged = RunHistory(directory, vfs.name());
+    const int acknowledged =
+        RunHistory(directory, vfs.name(), c.checkpoint_pages);
     if (c.loses_power) {
       const size_t num_kept = random() % 4;
       num_lossy += vfs.LosePower(num_kept) > num_kept ? 1 : 0;
@@ -162,16 +166,21 @@ TEST_P(SqliteFaultTest, KeepsWhatWasAcknowledgedBeforeEveryFault) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, SqliteFaultTest,
-                         testing::ValuesIn<FaultCase>({
-                             {"ErrorOnce", VfsFault::kError, false, false},
-                             {"ErrorForEver", VfsFault::kError, true, false},
-                             {"TornOnce", VfsFault::kTear, false, false},
-                             {"TornForEver", VfsFault::kTear, true, false},
-                             {"PowerLoss", VfsFault::kError, true, true},
-                             {"TornPowerLoss", VfsFault::kTear, true, true},
-                         }),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Faults, SqliteFaultTest,
+    testing::ValuesIn<FaultCase>({
+        {"ErrorOnce", VfsFault::kError, false, false},
+        {"ErrorForEver", VfsFault::kError, true, false},
+        {"TornOnce", VfsFault::kTear, false, false},
+        {"TornForEver", VfsFault::kTear, true, false},
+        {"PowerLoss", VfsFault::kError, true, true},
+        {"TornPowerLoss", VfsFault::kTear, true, true},
+        {"ErrorWithCheckpoints", VfsFault::kError, false, false, 5},
+        {"TornWithCheckpoints", VfsFault::kTear, true, false, 5},
+        {"PowerLossWithCheckpoints", VfsFault::kError, true, true, 5},
+        {"TornPowerLossWithCheckpoints", VfsFault::kTear, true, true, 5},
+    }),
+    [](const auto& info) { return info.param.name; });
 
 TEST(SqliteCrash, AFullDiskAtAnyWriteCostsOnlyThatCommit) {
   for (int n = 1;; ++n) {

@@ -20,9 +20,7 @@
 namespace penstock::store {
 namespace {
 
-// A log of this many pages is copied into the database; one that a large commit
-// made longer than the second is cut as well.
-constexpr int kCheckpointPages = 1000;
+// A log that a large commit made longer than this is cut.
 constexpr int64_t kMaxLogBytes = 16 << 20;
 // Free pages are given back once they are this many bytes and half of the file.
 constexpr int64_t kMinFreeBytes = 16 << 20;
@@ -70,8 +68,10 @@ absl::Status MakeDatabaseIfNew(const std::string& directory,
 
 class SqliteStore final : public MetaStore {
  public:
-  SqliteStore(const std::string& directory, size_t reserve_bytes)
-      : directory_(directory), reserve_(directory, reserve_bytes) {}
+  SqliteStore(const std::string& directory, const SqliteOptions& options)
+      : directory_(directory),
+        checkpoint_pages_(options.checkpoint_pages),
+        reserve_(directory, options.reserve_bytes) {}
 
   ~SqliteStore() override;
 
@@ -104,6 +104,7 @@ class SqliteStore final : public MetaStore {
   absl::Status Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string directory_;
+  const int checkpoint_pages_;
 
   Mutex mutex_;
   Descriptor lock_ ABSL_GUARDED_BY(mutex_);
@@ -352,7 +353,7 @@ void SqliteStore::Maintain() {
   absl::Status status = absl::OkStatus();
   if (!reserve_.is_held()) {
     status = MakeRoom();
-  } else if (log_pages_ >= kCheckpointPages) {
+  } else if (log_pages_ >= checkpoint_pages_) {
     status = Checkpoint(int64_t{log_pages_} * page_bytes_ > kMaxLogBytes);
   }
   if (status.ok()) status = GiveFreePagesBack();
@@ -423,7 +424,7 @@ absl::Status SqliteStore::Shrink() {
 
 absl::StatusOr<std::unique_ptr<MetaStore>> OpenSqliteStore(
     const std::string& directory, const SqliteOptions& options) {
-  auto store = std::make_unique<SqliteStore>(directory, options.reserve_bytes);
+  auto store = std::make_unique<SqliteStore>(directory, options);
   const absl::Status status = store->Open(options);
   if (status.ok()) return store;
   if (!absl::IsDataLoss(status)) return status;

@@ -26,6 +26,8 @@
 namespace penstock::store {
 
 struct SqliteOptions {
+  // A log of this many pages is copied into the database.
+  int checkpoint_pages = 1000;
   size_t reserve_bytes = size_t{16} << 20;
   int page_bytes = 4096;      // of a store that is made
   uint64_t terms_before = 0;  // of a store that is made: its first is higher
