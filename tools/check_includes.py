@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "tuner": ("base", "plan"),
     "engine": ("base", "data", "io", "functions", "plan"),
     "pool": ("base", "data", "engine"),
+    "service/store": ("base",),
     "session": (
         "base",
         "data",
@@ -47,9 +48,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tuner",
         "engine",
         "pool",
+        "service/store",
         "session",
     ),
 }
+
+# Folders whose folders are rooms.
+WINGS = ("service",)
 
 # Rooms that know the protos. Below them, data has no schema language.
 PROTO_ROOMS = ("plan", "tuner", "engine", "session", "main")
@@ -108,6 +113,11 @@ def code_files(root: Path) -> list[Path]:
     )
 
 
+def room_of(parts: Sequence[str]) -> str:
+    """The room that a path of folders from src/penstock leads to."""
+    return "/".join(parts[: 2 if parts[0] in WINGS else 1])
+
+
 def check_room(file: str, room: str, text: str) -> Iterator[Finding]:
     if room not in ROOMS:
         known = ", ".join(ROOMS)
@@ -125,14 +135,14 @@ def check_room(file: str, room: str, text: str) -> Iterator[Finding]:
                     f"found {include.path} in {room}",
                 )
         elif parts[0] == "penstock" and len(parts) > 2:
-            if parts[1] not in allowed:
+            if room_of(parts[1:]) not in allowed:
                 yield Finding(
                     file,
                     include.line,
                     f"expected {room} to include only {', '.join(allowed)}; "
                     f"found {include.path}",
                 )
-        elif include.is_quoted and (len(parts) == 1 or parts[0] in ROOMS):
+        elif include.is_quoted and (len(parts) == 1 or room_of(parts) in ROOMS):
             yield Finding(
                 file,
                 include.line,
@@ -216,7 +226,7 @@ def check_tree(root: Path) -> Iterator[Finding]:
                     file, 1, "expected to be in a room; found outside"
                 )
                 continue
-            yield from check_room(file, inside[0], text)
+            yield from check_room(file, room_of(inside[:-1]), text)
             yield from check_listed(path, rooms, file)
 
 

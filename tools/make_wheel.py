@@ -52,6 +52,7 @@ LICENSED = (
     "libprotobuf-dev",
     "libre2-dev",
     "libsimdjson-dev",
+    "libsqlite3-dev",
     "libzstd-dev",
     "zlib1g-dev",
 )

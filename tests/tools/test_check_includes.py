@@ -49,6 +49,11 @@ def test_accepts_what_the_table_allows(tree: Tree) -> None:
         '#include "penstock/plan.pb.h"\n'
         '#include "penstock/plan/plan.h"\n',
     )
+    tree.write(
+        "src/penstock/service/store/memory_store.cc",
+        '#include "penstock/service/store/memory_store.h"\n'
+        '#include "penstock/base/clock.h"\n',
+    )
     assert tree.check() == (0, [])
 
 
@@ -64,6 +69,9 @@ def test_accepts_what_the_table_allows(tree: Tree) -> None:
         ("tuner", "penstock/engine/operator.h"),
         ("engine", "penstock/tuner/choose.h"),
         ("engine", "penstock/session/session.h"),
+        ("service/store", "penstock/engine/operator.h"),
+        ("service/store", "penstock/service/dispatcher/jobs.h"),
+        ("engine", "penstock/service/store/meta_store.h"),
         ("session", "penstock/main/flags.h"),
     ],
 )

@@ -3,7 +3,9 @@
 // standard ones with annotations.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
@@ -41,6 +43,13 @@ class CondVar final {
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait(lock);
+    lock.release();
+  }
+  // Waits for at most `nanos` of real time.
+  void WaitFor(Mutex* mutex, int64_t nanos)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
+    condition_.wait_for(lock, std::chrono::nanoseconds(nanos));
     lock.release();
   }
   void Signal() { condition_.notify_one(); }

@@ -17,6 +17,7 @@
 #include "absl/debugging/symbolize.h"
 #include "absl/strings/numbers.h"
 #include "penstock/main/functions_python.h"
+#include "penstock/main/meta_command.h"
 #include "penstock/session/serve.h"
 #include "penstock/session/version.h"
 
@@ -29,6 +30,8 @@ constexpr char kHelp[] =
   penstock run FILE:NAME [--seconds N]   drain a pipeline, show what it did
   penstock explain FILE:NAME | TRACE     what limits a pipeline, and what to do
   penstock tune FILE:NAME [--write F]    the best settings, measured
+  penstock meta check DIR                is a dispatcher's store whole?
+  penstock meta salvage DIR NEW          a new store of what is whole
   penstock functions --python            the native functions, as Python
   penstock --version
   penstock --help
@@ -134,6 +137,7 @@ int Main(int argc, char** argv) {
   if (args[0] == "run" || args[0] == "explain" || args[0] == "tune") {
     return RunPython(args[0], rest);
   }
+  if (args[0] == "meta") return RunMeta(rest);
   if (args[0] == "functions") {
     if (rest.empty() || rest[0] != "--python" || rest.size() > 2) {
       return Usage("expected `penstock functions --python [image|...]`");
@@ -142,7 +146,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   return Usage(
-      "expected run, explain, tune, functions, --version or --help; got " +
+      "expected run, explain, tune, meta, functions, --version or --help; "
+      "got " +
       args[0]);
 }
 
