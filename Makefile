@@ -1,7 +1,7 @@
 # The front door. Each target sets up what it needs; `make` alone lists them.
 .DEFAULT_GOAL := help
 .PHONY: help demo setup build test test-frameworks check fix sanitize matrix \
-  bench bench-tuner wheel clean
+  bench bench-tuner sim wheel clean
 
 PYTHON := .venv/bin/python
 
@@ -71,6 +71,12 @@ bench-tuner: setup  ## what tuners make of pipelines that are set up badly
 	@tools/setup bench
 	@tools/setup_frameworks || echo "bench: no peer is here; showing ours only" >&2
 	@$(PYTHON) bench/tuner/run.py
+
+SEEDS ?= 200000
+sim: setup  ## the service in virtual time: SEEDS=200000, then planted bugs
+	@tools/build release sim
+	@build/release/tests/sim/sim 1 $(SEEDS)
+	@$(PYTHON) tests/sim/mutants.py
 
 wheel: setup  ## dist/penstock-*.whl: the package with its binary
 	@$(PYTHON) tools/make_wheel.py

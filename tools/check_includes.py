@@ -29,6 +29,25 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "engine": ("base", "data", "io", "functions", "plan"),
     "pool": ("base", "data", "engine"),
     "service/store": ("base",),
+    "service/protocol": ("base",),
+    "service/dispatcher": (
+        "base",
+        "plan",
+        "tuner",
+        "service/protocol",
+        "service/store",
+    ),
+    "service/worker": (
+        "base",
+        "data",
+        "io",
+        "plan",
+        "engine",
+        "pool",
+        "tuner",
+        "service/protocol",
+    ),
+    "service/client": ("base", "data", "plan", "engine", "service/protocol"),
     "session": (
         "base",
         "data",
@@ -57,7 +76,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
 WINGS = ("service",)
 
 # Rooms that know the protos. Below them, data has no schema language.
-PROTO_ROOMS = ("plan", "tuner", "engine", "session", "main")
+PROTO_ROOMS = (
+    "plan",
+    "tuner",
+    "engine",
+    "service/protocol",
+    "service/dispatcher",
+    "service/worker",
+    "service/client",
+    "session",
+    "main",
+)
 
 BANNED_WORDS = ("util", "utils", "common", "core", "helper", "helpers", "misc")
 CODE_FOLDERS = ("src", "proto", "python", "tests", "tools", "bench", "examples")

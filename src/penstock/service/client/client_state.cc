@@ -1,0 +1,245 @@
+#include "penstock/service/client/client_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::service {
+namespace {
+
+Progress InheritedBy(const OpenReply& opened) {
+  Progress progress;
+  progress.done = BundleSet(opened.inherited_done());
+  for (const Cursor& cursor : opened.inherited_open()) {
+    progress.open[cursor.bundle()] = cursor.position();
+  }
+  return progress;
+}
+
+}  // namespace
+
+ClientState::ClientState(const Settings& settings, const OpenReply& opened,
+                         const std::optional<ConsumerState>& resumed)
+    : settings_(settings),
+      epoch_(opened.epoch()),
+      manifest_(opened.manifest()),
+      inherited_(InheritedBy(opened)),
+      done_(opened.done()),
+      term_(opened.term()) {
+  if (!resumed || !IsSame(resumed->epoch(), epoch_)) return;
+  given_ = BundleSet(resumed->done());
+  for (const Cursor& cursor : resumed->open()) {
+    if (done_.Has(cursor.bundle())) {
+      given_.Add(cursor.bundle());
+      continue;
+    }
+    Bundle& bundle = bundles_[cursor.bundle()];
+    bundle.received = bundle.given = bundle.delivered = cursor.position();
+  }
+  finished_ = given_;
+}
+
+ClientState::Bundle& ClientState::Opened(uint64_t bundle, uint64_t from) {
+  const auto [it, is_new] = bundles_.try_emplace(bundle);
+  if (is_new) {
+    it->second.received = it->second.given = it->second.delivered = from;
+  }
+  return it->second;
+}
+
+ClientBeat ClientState::MakeBeat() const {
+  ClientBeat beat;
+  *beat.mutable_epoch() = epoch_;
+  beat.set_slot(settings_.slot);
+  *beat.mutable_opener() = settings_.opener;
+  beat.set_term(term_);
+  for (const auto& [number, finished] : to_report_) {
+    *beat.add_finished() = finished;
+  }
+  beat.set_want(settings_.max_open);
+  if (const std::optional<uint64_t> next = NextToGive();
+      next && !bundles_.contains(*next)) {
+    beat.add_open(*next);
+  }
+  for (const auto& [number, bundle] : bundles_) {
+    if (!bundle.items) beat.add_open(number);
+    if (bundle.bad == 0) continue;
+    ClientBeat::Bad* bad = beat.add_bad();
+    bad->set_bundle(number);
+    bad->set_attempt(bundle.bad);
+    bad->set_why(bundle.why);
+  }
+  return beat;
+}
+
+ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
+  Actions actions;
+  // Of a dispatcher that has been replaced.
+  if (reply.term() < term_) return actions;
+  term_ = reply.term();
+  if (reply.phase() == ClientReply::FENCED ||
+      reply.phase() == ClientReply::FAILED) {
+    failure_ =
+        absl::Status(reply.phase() == ClientReply::FENCED
+                         ? absl::StatusCode::kAborted
+                         : static_cast<absl::StatusCode>(reply.error_code()),
+                     reply.error());
+    for (const auto& [number, bundle] : bundles_) {
+      if (bundle.attempt != 0) actions.stop.push_back(number);
+    }
+    return actions;
+  }
+  for (const uint64_t number : reply.taken()) to_report_.erase(number);
+  for (const uint64_t number : reply.dropped()) {
+    const auto it = bundles_.find(number);
+    if (it == bundles_.end()) {
+      given_.Add(number);
+      continue;
+    }
+    if (it->second.items) continue;
+    it->second.items = it->second.received;
+    it->second.attempt = 0;
+    if (it->second.given >= *it->second.items) given_.Add(number);
+    actions.stop.push_back(number);
+  }
+  has_nothing_left_ = reply.phase() == ClientReply::NOTHING_LEFT;
+  for (const ClientReply::Assigned& assigned : reply.assigned()) {
+    const uint64_t number = assigned.bundle();
+    if (finished_.Has(number)) {
+      to_report_[number].set_bundle(number);  // a restart has forgotten that
+      continue;
+    }
+    Bundle& bundle = Opened(number, assigned.from());
+    if (bundle.items && bundle.received >= *bundle.items) continue;
+    if (bundle.attempt == assigned.attempt()) continue;
+    if (bundle.bad == assigned.attempt()) continue;  // not heard of yet
+    bundle.attempt = assigned.attempt();
+    bundle.bad = 0;
+    actions.start.push_back(
+        {number, assigned.attempt(), assigned.address(), bundle.received});
+  }
+  return actions;
+}
+
+ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
+  Taken taken;
+  if (!IsSame(head.epoch, epoch_)) return taken;
+  const auto it = bundles_.find(head.bundle);
+  if (it == bundles_.end()) return taken;
+  Bundle& bundle = it->second;
+  if (bundle.items) return taken;  // all of it is here
+  if (head.position > bundle.received) {
+    taken.is_out_of_step = true;
+    return taken;
+  }
+  const uint64_t end = head.position + head.items;
+  if (end > bundle.received) {
+    taken.skip = bundle.received - head.position;
+    taken.take = end - bundle.received;
+    bundle.received = end;
+  }
+  if (head.is_end) {
+    bundle.items = end;
+    bundle.digest = head.digest;
+    bundle.attempt = 0;
+  }
+  // One without items, or whose items were all given before it was known that
+  // there are no more.
+  if (bundle.items && bundle.given >= *bundle.items) given_.Add(head.bundle);
+  return taken;
+}
+
+void ClientState::OnBroken(uint64_t bundle, uint64_t attempt,
+                           const std::string& why) {
+  const auto it = bundles_.find(bundle);
+  if (it == bundles_.end() || it->second.attempt != attempt) return;
+  it->second.attempt = 0;
+  it->second.bad = attempt;
+  it->second.why = why;
+}
+
+std::optional<uint64_t> ClientState::NextToGive() const {
+  if (!settings_.is_ordered) return std::nullopt;
+  uint64_t number = settings_.slot;
+  while (given_.Has(number) || done_.Has(number)) {
+    number += settings_.slots;
+  }
+  return number;
+}
+
+void ClientState::Give(uint64_t number, uint64_t items) {
+  Bundle& bundle = bundles_.at(number);
+  bundle.given += items;
+  if (bundle.items && bundle.given >= *bundle.items) given_.Add(number);
+}
+
+ConsumerState ClientState::Save() const {
+  ConsumerState state;
+  *state.mutable_epoch() = epoch_;
+  state.set_job(settings_.job);
+  state.set_plan(settings_.plan);
+  state.set_manifest(manifest_);
+  state.set_slot(settings_.slot);
+  state.set_slots(settings_.slots);
+  *state.mutable_inherited_done() = inherited_.done.ToRuns();
+  for (const auto& [bundle, position] : inherited_.open) {
+    Cursor* cursor = state.add_inherited_open();
+    cursor->set_bundle(bundle);
+    cursor->set_position(position);
+  }
+  *state.mutable_done() = given_.ToRuns();
+  for (const auto& [number, bundle] : bundles_) {
+    if (given_.Has(number)) continue;
+    Cursor* cursor = state.add_open();
+    cursor->set_bundle(number);
+    cursor->set_position(bundle.given);
+  }
+  return state;
+}
+
+void ClientState::OnDelivered(const ConsumerState& state) {
+  if (!IsSame(state.epoch(), epoch_)) return;
+  for (const Cursor& cursor : state.open()) {
+    const auto it = bundles_.find(cursor.bundle());
+    if (it == bundles_.end()) continue;
+    it->second.delivered = std::max(it->second.delivered, cursor.position());
+  }
+  const BundleSet done(state.done());
+  for (auto it = bundles_.begin(); it != bundles_.end();) {
+    const auto& [number, bundle] = *it;
+    if (!done.Has(number) || !bundle.items) {
+      ++it;
+      continue;
+    }
+    finished_.Add(number);
+    Finished& finished = to_report_[number];
+    finished.set_bundle(number);
+    finished.set_items(*bundle.items);
+    finished.set_digest(bundle.digest);
+    it = bundles_.erase(it);
+  }
+}
+
+bool ClientState::has_ended() const {
+  return has_nothing_left_ &&
+         std::ranges::all_of(bundles_, [&](const auto& entry) {
+           return given_.Has(entry.first);
+         });
+}
+
+ReleaseRequest ClientState::MakeRelease() const {
+  ReleaseRequest release;
+  *release.mutable_epoch() = epoch_;
+  release.set_slot(settings_.slot);
+  *release.mutable_opener() = settings_.opener;
+  *release.mutable_done() = finished_.ToRuns();
+  for (const auto& [number, bundle] : bundles_) {
+    Cursor* cursor = release.add_open();
+    cursor->set_bundle(number);
+    cursor->set_position(bundle.delivered);
+  }
+  return release;
+}
+
+}  // namespace penstock::service

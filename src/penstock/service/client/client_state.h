@@ -1,0 +1,124 @@
+// What a consumer knows of its place in an epoch: which bundles it reads, how
+// far it has got with each, and what the trainer has had of that.
+//
+// Each bundle has three positions: items that came from workers, items that the
+// pipeline after this took, and items whose rows the trainer was given. Frames
+// are checked against the first, so that nothing comes twice whoever sent it;
+// a saved state is made of the second; and the dispatcher hears of the third
+// alone, since what an engine had taken is gone when it dies.
+//
+// A state machine without clock, lock or socket. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "penstock/service.pb.h"
+#include "penstock/service/protocol/bundle_set.h"
+#include "penstock/service/protocol/checkpoint.h"
+
+namespace penstock::service {
+
+// What a frame says of itself. Positions are of items in the bundle.
+struct FrameHead {
+  EpochId epoch;
+  uint64_t bundle = 0;
+  uint64_t attempt = 0;
+  uint64_t position = 0;  // of its first item
+  uint64_t items = 0;
+  bool is_end = false;  // nothing comes after it
+  uint64_t digest = 0;  // is_end: of all items of the bundle
+};
+
+class ClientState final {
+ public:
+  struct Settings {
+    Opener opener;
+    std::string job;
+    std::string plan;
+    uint32_t slot = 0;
+    uint32_t slots = 1;
+    bool is_ordered = false;
+    uint32_t max_open = 8;  // bundles
+  };
+  struct Read {
+    uint64_t bundle;
+    uint64_t attempt;
+    std::string address;
+    uint64_t from;
+  };
+  struct Actions {
+    std::vector<Read> start;     // in place of one of the same bundle
+    std::vector<uint64_t> stop;  // bundles
+  };
+
+  // `resumed`: the state that this consumer goes on from in this generation.
+  ClientState(const Settings& settings, const OpenReply& opened,
+              const std::optional<ConsumerState>& resumed);
+
+  const EpochId& epoch() const { return epoch_; }
+
+  ClientBeat MakeBeat() const;
+  Actions OnReply(const ClientReply& reply);
+
+  // Which of a frame's items are new: [skip, skip + take). None of a frame that
+  // begins after the next one that is wanted: then the reading is out of step,
+  // and is to begin again (OnBroken).
+  struct Taken {
+    uint64_t skip = 0;
+    uint64_t take = 0;
+    bool is_out_of_step = false;
+  };
+  Taken OnFrame(const FrameHead& head);
+  // A reading has ended before the bundle did.
+  void OnBroken(uint64_t bundle, uint64_t attempt, const std::string& why);
+
+  // In order: the bundle whose items are next. Unset: any.
+  std::optional<uint64_t> NextToGive() const;
+  // Items that came were taken by the pipeline.
+  void Give(uint64_t bundle, uint64_t items);
+  // The place after all that was given.
+  ConsumerState Save() const;
+  // The trainer has had all before this place, which Save() once gave.
+  void OnDelivered(const ConsumerState& state);
+
+  // All that this consumer will ever get was given.
+  bool has_ended() const;
+  const absl::Status& failure() const { return failure_; }
+
+  // The last message of a consumer that leaves: others may have what it did not
+  // deliver.
+  ReleaseRequest MakeRelease() const;
+
+ private:
+  struct Bundle {
+    uint64_t received = 0;
+    uint64_t given = 0;
+    uint64_t delivered = 0;
+    std::optional<uint64_t> items;  // once the end has come
+    uint64_t digest = 0;
+    uint64_t attempt = 0;  // being read; 0: none
+    uint64_t bad = 0;      // the attempt that could not be read
+    std::string why;
+  };
+  Bundle& Opened(uint64_t bundle, uint64_t from);
+
+  const Settings settings_;
+  const EpochId epoch_;
+  const uint64_t manifest_;
+  const Progress inherited_;
+  const BundleSet done_;                    // when it was opened, by whomever
+  std::map<uint64_t, Bundle> bundles_;      // not delivered as a whole
+  BundleSet given_;                         // as a whole, by this consumer
+  BundleSet finished_;                      // delivered as a whole
+  std::map<uint64_t, Finished> to_report_;  // of them, until a reply takes it
+  uint64_t term_;
+  bool has_nothing_left_ = false;
+  absl::Status failure_;
+};
+
+}  // namespace penstock::service

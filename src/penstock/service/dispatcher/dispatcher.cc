@@ -1,0 +1,182 @@
+#include "penstock/service/dispatcher/dispatcher.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+
+namespace penstock::service {
+namespace {
+
+absl::Status FullError() {
+  return absl::ResourceExhaustedError(
+      "the dispatcher's disk is full: make room in its state directory");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dispatcher>> Dispatcher::Make(
+    store::MetaStore& store, const Clock& clock, Options options) {
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t term,
+                            store.Campaign(options.holder));
+  PENSTOCK_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
+                            store.Scan(""));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      auto state, DispatcherState::Make(options.settings, term,
+                                        clock.NowNanos() / 1'000'000, records));
+  return std::unique_ptr<Dispatcher>(
+      new Dispatcher(store, clock, std::move(options), std::move(state)));
+}
+
+Dispatcher::Dispatcher(store::MetaStore& store, const Clock& clock,
+                       Options options, std::unique_ptr<DispatcherState> state)
+    : clock_(clock),
+      options_(std::move(options)),
+      term_(state->term()),
+      state_(std::move(state)),
+      commits_(store, clock) {}
+
+void Dispatcher::Enqueue(Writes writes,
+                         std::function<void(const absl::Status&)> done) {
+  if (!writes.lazy.empty()) {
+    commits_.CommitLazily(std::move(writes.lazy), term_,
+                          [](const absl::Status&) {});
+  }
+  // Nothing that anybody was not told yet.
+  if (writes.durable.empty() && pending_ == 0 && !is_full_ && !has_failed_) {
+    return done(absl::OkStatus());
+  }
+  ++pending_;
+  commits_.Commit(
+      writes.durable, term_,
+      [this, batch = writes.durable, done = std::move(done)](
+          const absl::Status& status) { OnCommitted(batch, status, done); });
+}
+
+void Dispatcher::OnCommitted(
+    const store::WriteBatch& batch, const absl::Status& status,
+    const std::function<void(const absl::Status&)>& done) {
+  absl::Status result = status;
+  if (absl::IsResourceExhausted(status)) {
+    is_full_ = true;
+    MutexLock lock(&unwritten_mutex_);
+    unwritten_.insert(unwritten_.end(), batch.begin(), batch.end());
+  } else if (!status.ok()) {
+    if (!has_failed_.exchange(true) && options_.on_failure) {
+      options_.on_failure(status);
+    }
+  }
+  // What it says may rest on something that is not written.
+  if (status.ok() && is_full_) result = absl::UnavailableError("try again");
+  --pending_;
+  done(result);
+}
+
+void Dispatcher::RetryUnwritten() {
+  if (!is_full_ || is_retrying_.exchange(true)) return;
+  store::WriteBatch batch;
+  {
+    MutexLock lock(&unwritten_mutex_);
+    batch = unwritten_;
+  }
+  ++pending_;
+  commits_.Commit(
+      batch, term_, [this, count = batch.size()](const absl::Status& status) {
+        if (status.ok()) {
+          MutexLock lock(&unwritten_mutex_);
+          unwritten_.erase(unwritten_.begin(),
+                           unwritten_.begin() + static_cast<int64_t>(count));
+          if (unwritten_.empty()) is_full_ = false;
+        }
+        --pending_;
+        is_retrying_ = false;
+      });
+}
+
+void Dispatcher::AddPlan(const std::string& id, const std::string& plan,
+                         Done<bool> done) {
+  if (is_full_) return done(FullError());
+  MutexLock lock(&mutex_);
+  Writes writes;
+  state_->AddPlan(id, plan, writes);
+  Enqueue(std::move(writes), [done](const absl::Status& status) {
+    status.ok() ? done(true) : done(status);
+  });
+}
+
+absl::StatusOr<std::string> Dispatcher::FindPlan(const std::string& id) const {
+  MutexLock lock(&mutex_);
+  const std::string* plan = state_->FindPlan(id);
+  if (plan != nullptr) return *plan;
+  return absl::NotFoundError(
+      absl::StrCat("no pipeline ", id, " is registered"));
+}
+
+absl::StatusOr<Manifest> Dispatcher::FindManifest(uint64_t hash) const {
+  MutexLock lock(&mutex_);
+  const Manifest* manifest = state_->FindManifest(hash);
+  if (manifest != nullptr) return *manifest;
+  return absl::NotFoundError("there is no such manifest");
+}
+
+void Dispatcher::Open(const OpenRequest& request, Done<OpenReply> done) {
+  if (is_full_) return done(FullError());
+  MutexLock lock(&mutex_);
+  Writes writes;
+  absl::StatusOr<OpenReply> reply = state_->Open(request, NowMillis(), writes);
+  Enqueue(std::move(writes),
+          [done, reply = std::move(reply)](const absl::Status& status) {
+            status.ok() ? done(reply) : done(status);
+          });
+}
+
+void Dispatcher::OnClient(const ClientBeat& beat, Done<ClientReply> done) {
+  MutexLock lock(&mutex_);
+  Writes writes;
+  ClientReply reply = state_->OnClient(beat, NowMillis(), writes);
+  Enqueue(std::move(writes),
+          [done, reply = std::move(reply)](const absl::Status& status) {
+            status.ok() ? done(reply) : done(status);
+          });
+}
+
+void Dispatcher::Release(const ReleaseRequest& request,
+                         Done<ReleaseReply> done) {
+  MutexLock lock(&mutex_);
+  Writes writes;
+  absl::StatusOr<ReleaseReply> reply =
+      state_->Release(request, NowMillis(), writes);
+  Enqueue(std::move(writes),
+          [done, reply = std::move(reply)](const absl::Status& status) {
+            status.ok() ? done(reply) : done(status);
+          });
+}
+
+void Dispatcher::OnWorker(const WorkerBeat& beat, Done<WorkerReply> done) {
+  MutexLock lock(&mutex_);
+  Writes writes;
+  WorkerBeat heard = beat;
+  if (is_full_) heard.set_room(0);
+  WorkerReply reply = state_->OnWorker(heard, NowMillis(), writes);
+  Enqueue(std::move(writes),
+          [done, reply = std::move(reply)](const absl::Status& status) {
+            status.ok() ? done(reply) : done(status);
+          });
+}
+
+void Dispatcher::Tick() {
+  MutexLock lock(&mutex_);
+  RetryUnwritten();
+  Writes writes;
+  state_->Tick(NowMillis(), writes);
+  Enqueue(std::move(writes), [](const absl::Status&) {});
+}
+
+void Dispatcher::Look(
+    const std::function<void(const DispatcherState&)>& look) const {
+  MutexLock lock(&mutex_);
+  look(*state_);
+}
+
+}  // namespace penstock::service

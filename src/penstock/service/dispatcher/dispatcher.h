@@ -1,0 +1,111 @@
+// The dispatcher: its state under a lock, and a store that hears of every
+// decision before anybody else does.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/mutex.h"
+#include "penstock/service.pb.h"
+#include "penstock/service/dispatcher/dispatcher_state.h"
+#include "penstock/service/store/group_commit.h"
+#include "penstock/service/store/meta_store.h"
+
+namespace penstock::service {
+
+// Thread-safe. Answers come when all that was decided before them is durable,
+// from any thread, and in the order of the calls.
+//
+// While the disk is full nothing new is decided that would have to be written:
+// jobs are refused (ResourceExhausted), beats are heard and not answered
+// (Unavailable: try again), and who has leases goes on with them. When space is
+// back, so is the rest. After any other failure of the store nothing is
+// answered any more, and the process must end (on_failure): whether a decision
+// was written is not known, and the next dispatcher will find out.
+class Dispatcher final {
+ public:
+  template <typename Reply>
+  using Done = std::function<void(const absl::StatusOr<Reply>&)>;
+
+  struct Options {
+    DispatcherState::Settings settings;
+    std::string holder;  // who writes, for people
+    // Called once, from any thread.
+    std::function<void(const absl::Status&)> on_failure;
+  };
+
+  // Begins a term, and reads what the terms before have written. `store` and
+  // `clock` outlive it.
+  static absl::StatusOr<std::unique_ptr<Dispatcher>> Make(
+      store::MetaStore& store, const Clock& clock, Options options);
+
+  // What waits for the store hears Cancelled.
+  ~Dispatcher() { has_failed_ = true; }
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  uint64_t term() const { return term_; }
+  // Has a thread write what is due. Without it, Poll() does, in simulations.
+  void Start() { commits_.Start(); }
+  bool Poll() { return commits_.Poll(); }
+
+  void AddPlan(const std::string& id, const std::string& plan, Done<bool> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::string> FindPlan(const std::string& id) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Manifest> FindManifest(uint64_t hash) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void Open(const OpenRequest& request, Done<OpenReply> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnClient(const ClientBeat& beat, Done<ClientReply> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Release(const ReleaseRequest& request, Done<ReleaseReply> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnWorker(const WorkerBeat& beat, Done<WorkerReply> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // To be called every 100 ms or so.
+  void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For windows: sees the state as it is now.
+  void Look(const std::function<void(const DispatcherState&)>& look) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool is_disk_full() const { return is_full_; }
+
+ private:
+  Dispatcher(store::MetaStore& store, const Clock& clock, Options options,
+             std::unique_ptr<DispatcherState> state);
+
+  int64_t NowMillis() const { return clock_.NowNanos() / 1'000'000; }
+  // Queues what was decided; `done` hears once it is durable.
+  void Enqueue(Writes writes, std::function<void(const absl::Status&)> done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a batch that was to be durable. Not called under the lock.
+  void OnCommitted(const store::WriteBatch& batch, const absl::Status& status,
+                   const std::function<void(const absl::Status&)>& done)
+      ABSL_LOCKS_EXCLUDED(unwritten_mutex_);
+  void RetryUnwritten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  const Options options_;
+  const uint64_t term_;
+  mutable Mutex mutex_;
+  std::unique_ptr<DispatcherState> state_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> pending_{0};  // batches that are not durable yet
+  // Decided, and refused by a full disk: to be written before all else.
+  Mutex unwritten_mutex_;
+  store::WriteBatch unwritten_ ABSL_GUARDED_BY(unwritten_mutex_);
+  std::atomic<bool> is_full_{false};
+  std::atomic<bool> is_retrying_{false};
+  std::atomic<bool> has_failed_{false};
+  store::GroupCommit commits_;  // last: its thread calls back until it ends
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,554 @@
+#include "penstock/service/dispatcher/dispatcher_state.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
+#include "penstock/base/status.h"
+#include "penstock/service/dispatcher/records.h"
+
+namespace penstock::service {
+
+uint64_t HashOf(const Manifest& manifest) { return HashBytes(Bytes(manifest)); }
+
+std::optional<uint64_t> BundlesOf(const Manifest& manifest) {
+  if (manifest.rows() == 0) return 0;
+  if (manifest.passes() == 0) return std::nullopt;
+  const uint64_t size = std::max<uint64_t>(1, manifest.rows_per_bundle());
+  const uint64_t in_pass = (manifest.rows() - 1) / size + 1;
+  const uint64_t most = std::numeric_limits<uint64_t>::max() / 2;
+  if (manifest.passes() > most / in_pass) return std::nullopt;
+  return in_pass * manifest.passes();
+}
+
+DispatcherState::DispatcherState(const Settings& settings, uint64_t term,
+                                 int64_t now_ms)
+    : settings_(settings),
+      term_(term),
+      started_ms_(now_ms),
+      grace_ends_ms_(now_ms + settings.lease_ms) {}
+
+absl::StatusOr<std::unique_ptr<DispatcherState>> DispatcherState::Make(
+    const Settings& settings, uint64_t term, int64_t now_ms,
+    const std::vector<store::Record>& records) {
+  std::unique_ptr<DispatcherState> state(
+      new DispatcherState(settings, term, now_ms));
+  PENSTOCK_RETURN_IF_ERROR(state->Recover(records));
+  for (auto& [job, run] : state->runs_) run.used_ms = now_ms;
+  return state;
+}
+
+absl::Status DispatcherState::Recover(
+    const std::vector<store::Record>& records) {
+  // What others refer to, first.
+  for (const std::string_view kind :
+       {kPlanKey, kManifestKey, kRunKey, kEpochKey, kBindKey, kDoneKey}) {
+    for (const store::Record& record : records) {
+      if (record.key.substr(0, kind.size()) != kind) continue;
+      PENSTOCK_RETURN_IF_ERROR(RecoverOne(record));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DispatcherState::RecoverOne(const store::Record& record) {
+  const auto damaged = [&] {
+    return absl::DataLossError(
+        absl::StrCat("the store's record '", record.key,
+                     "' makes no sense: see `penstock meta check`"));
+  };
+  const std::string& key = record.key;
+  const auto is = [&](std::string_view kind) {
+    return key.substr(0, kind.size()) == kind;
+  };
+  if (is(kPlanKey)) {
+    plans_[key.substr(kPlanKey.size())] = record.value;
+    return absl::OkStatus();
+  }
+  if (is(kManifestKey)) {
+    Manifest manifest;
+    if (!manifest.ParseFromString(record.value)) return damaged();
+    manifests_[HashOf(manifest)] = manifest;
+    return absl::OkStatus();
+  }
+  if (is(kRunKey)) {
+    RunRecord run;
+    if (!run.ParseFromString(record.value)) return damaged();
+    runs_[run.job()].record = run;
+    return absl::OkStatus();
+  }
+  if (is(kEpochKey)) {
+    EpochRecord epoch;
+    if (!epoch.ParseFromString(record.value)) return damaged();
+    for (auto& [job, run] : runs_) {
+      if (run.record.run() != epoch.epoch().run()) continue;
+      Progress inherited;
+      inherited.done = BundleSet(epoch.inherited_done());
+      for (const Cursor& cursor : epoch.inherited_open()) {
+        inherited.open[cursor.bundle()] = cursor.position();
+      }
+      Writes none;
+      Epoch& made = BeginGeneration(run, epoch.epoch().epoch(),
+                                    epoch.epoch().generation(), inherited,
+                                    epoch.manifest(), none);
+      made.restored.insert(epoch.restored().begin(), epoch.restored().end());
+      // Who had the slot may be alive, and is heard of soon.
+      for (const EpochRecord::Opened& opened : epoch.opened()) {
+        Session& session = made.sessions[opened.slot()];
+        session.opener = opened.opener();
+        session.has_left = opened.has_left();
+        session.heard_ms = started_ms_;
+      }
+      return absl::OkStatus();
+    }
+    return damaged();
+  }
+  EpochId id;
+  const std::string_view kind = is(kBindKey) ? kBindKey : kDoneKey;
+  const std::optional<uint64_t> bundle = ReadBundleKey(kind, key, id);
+  if (!bundle) return damaged();
+  Epoch* epoch = FindEpoch(id);
+  // Of a generation that is over: it was on its way out.
+  if (epoch == nullptr) return absl::OkStatus();
+  if (kind == kBindKey) {
+    BindRecord bind;
+    if (!bind.ParseFromString(record.value)) return damaged();
+    epoch->state->Recover(*bundle, bind);
+  } else {
+    DoneRecord done;
+    if (!done.ParseFromString(record.value)) return damaged();
+    epoch->state->Recover(*bundle, done);
+  }
+  return absl::OkStatus();
+}
+
+void DispatcherState::AddPlan(const std::string& id, const std::string& plan,
+                              Writes& writes) {
+  if (!plans_.emplace(id, plan).second) return;
+  writes.durable.push_back({std::string(kPlanKey) + id, plan});
+}
+
+const std::string* DispatcherState::FindPlan(const std::string& id) const {
+  const auto it = plans_.find(id);
+  return it == plans_.end() ? nullptr : &it->second;
+}
+
+const Manifest* DispatcherState::FindManifest(uint64_t hash) const {
+  const auto it = manifests_.find(hash);
+  return it == manifests_.end() ? nullptr : &it->second;
+}
+
+DispatcherState::Run* DispatcherState::FindRun(const std::string& job) {
+  const auto it = runs_.find(job);
+  return it == runs_.end() ? nullptr : &it->second;
+}
+
+DispatcherState::Epoch* DispatcherState::FindEpoch(const EpochId& id) {
+  for (auto& [job, run] : runs_) {
+    if (run.record.run() != id.run()) continue;
+    const auto it = run.epochs.find(id.epoch());
+    if (it == run.epochs.end()) return nullptr;
+    return IsSame(it->second.state->id(), id) ? &it->second : nullptr;
+  }
+  return nullptr;
+}
+
+const EpochState* DispatcherState::FindEpoch(const std::string& job,
+                                             uint64_t epoch) const {
+  const auto run = runs_.find(job);
+  if (run == runs_.end()) return nullptr;
+  const auto it = run->second.epochs.find(epoch);
+  return it == run->second.epochs.end() ? nullptr : it->second.state.get();
+}
+
+bool DispatcherState::IsLive(const Session& session, int64_t now_ms) const {
+  return !session.has_left &&
+         now_ms - session.heard_ms < settings_.client_timeout_ms;
+}
+
+void DispatcherState::WriteEpoch(const Epoch& epoch, Writes& writes) const {
+  EpochRecord record;
+  *record.mutable_epoch() = epoch.state->id();
+  record.set_manifest(epoch.manifest);
+  *record.mutable_inherited_done() = epoch.state->inherited().done.ToRuns();
+  for (const auto& [bundle, position] : epoch.state->inherited().open) {
+    Cursor* cursor = record.add_inherited_open();
+    cursor->set_bundle(bundle);
+    cursor->set_position(position);
+  }
+  for (const uint64_t hash : epoch.restored) record.add_restored(hash);
+  for (const auto& [slot, session] : epoch.sessions) {
+    EpochRecord::Opened* opened = record.add_opened();
+    opened->set_slot(slot);
+    *opened->mutable_opener() = session.opener;
+    opened->set_has_left(session.has_left);
+  }
+  writes.durable.push_back({EpochKey(epoch.state->id()), Bytes(record)});
+}
+
+void DispatcherState::SetBundles(Epoch& epoch) const {
+  if (const Manifest* manifest = FindManifest(epoch.manifest)) {
+    epoch.state->SetBundles(BundlesOf(*manifest));
+  }
+}
+
+DispatcherState::Epoch& DispatcherState::BeginGeneration(
+    Run& run, uint64_t number, uint64_t generation, const Progress& inherited,
+    uint64_t manifest, Writes& writes) {
+  EpochId id;
+  id.set_run(run.record.run());
+  id.set_epoch(number);
+  id.set_generation(generation);
+  Epoch& epoch = run.epochs[number];
+  if (epoch.state != nullptr) epoch.state->Erase(writes);
+  epoch = Epoch();
+  epoch.state = std::make_unique<EpochState>(
+      id,
+      EpochState::Settings{run.record.visitation(), run.record.is_ordered(),
+                           std::max<uint32_t>(1, run.record.slots()),
+                           settings_.max_crashes},
+      inherited);
+  epoch.manifest = manifest;
+  SetBundles(epoch);
+  WriteEpoch(epoch, writes);
+  return epoch;
+}
+
+void DispatcherState::CloseRun(const std::string& job, Writes& writes) {
+  const auto it = runs_.find(job);
+  if (it == runs_.end()) return;
+  for (const auto& [number, epoch] : it->second.epochs) {
+    epoch.state->Erase(writes);
+    writes.durable.push_back({EpochKey(epoch.state->id()), std::nullopt});
+  }
+  writes.durable.push_back({RunKey(it->second.record.run()), std::nullopt});
+  runs_.erase(it);
+}
+
+absl::Status DispatcherState::CheckSame(const Run& run,
+                                        const OpenRequest& request) const {
+  const RunRecord& record = run.record;
+  const auto other = [&](const std::string& what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job '", request.job(), "' is running with another ", what,
+                     ": give this one another name, or on_existing=\"fresh\""));
+  };
+  if (record.plan() != request.plan()) return other("pipeline");
+  if (record.visitation() != request.visitation()) return other("visitation");
+  if (record.is_ordered() != request.is_ordered()) return other("order");
+  // Another number of consumers may go on from a checkpoint.
+  const bool is_restored =
+      request.states_size() > 0 && !request.is_same_consumer();
+  if (record.slots() != request.slots() && !is_restored) {
+    return other(absl::StrCat("number of consumers (", record.slots(), ")"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
+    const OpenRequest& request, int64_t now_ms, Writes& writes) {
+  const bool goes_on = request.states_size() > 0;
+  if (Run* run = FindRun(request.job())) {
+    bool is_live = false;
+    bool has_opened = false;  // this slot, in this epoch
+    bool is_retry = false;
+    for (const auto& [number, epoch] : run->epochs) {
+      for (const auto& [slot, session] : epoch.sessions) {
+        is_live |= IsLive(session, now_ms);
+        if (number != request.epoch() || slot != request.slot()) continue;
+        has_opened = true;
+        is_retry = IsSame(session.opener, request.opener());
+      }
+    }
+    const bool is_same = CheckSame(*run, request).ok();
+    // The one before is over: its consumers have left, or are not heard of.
+    const bool is_over = !is_live && !goes_on && (has_opened || !is_same) &&
+                         request.on_existing() != OpenRequest::ATTACH;
+    const bool is_other_world = goes_on && !is_live && !is_same;
+    if (is_retry) return run;
+    if (!is_over && !is_other_world &&
+        request.on_existing() != OpenRequest::FRESH) {
+      PENSTOCK_RETURN_IF_ERROR(CheckSame(*run, request));
+      return run;
+    }
+    CloseRun(request.job(), writes);
+  }
+  if (FindPlan(request.plan()) == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("no pipeline ", request.plan(), " is registered"));
+  }
+  Run& run = runs_[request.job()];
+  run.record.set_run(NextNumber());
+  run.record.set_job(request.job());
+  run.record.set_plan(request.plan());
+  run.record.set_visitation(request.visitation());
+  run.record.set_is_ordered(request.is_ordered());
+  run.record.set_seed(request.seed());
+  run.record.set_slots(request.slots());
+  writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
+  return &run;
+}
+
+absl::StatusOr<bool> DispatcherState::Restore(Run& run,
+                                              const OpenRequest& request,
+                                              Writes& writes) {
+  const ConsumerState& first = request.states(0);
+  const uint64_t number = first.epoch().epoch();
+  if (first.job() != request.job() || first.plan() != request.plan()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a state of job '", request.job(), "' and its pipeline; got ",
+        "one of job '", first.job(), "'"));
+  }
+  const auto found = run.epochs.find(number);
+  Epoch* epoch = found == run.epochs.end() ? nullptr : &found->second;
+  std::map<uint32_t, ConsumerState> states;
+  if (epoch != nullptr) {
+    // Others have brought the same states, and this one's place is free; or it
+    // asks again.
+    const auto session = epoch->sessions.find(request.slot());
+    const bool has_place = session == epoch->sessions.end() ||
+                           IsSame(session->second.opener, request.opener());
+    if (has_place && std::ranges::all_of(request.states(), [&](const auto& s) {
+          return epoch->restored.contains(HashBytes(Bytes(s)));
+        })) {
+      return true;
+    }
+    states = epoch->restoring;
+  }
+  // Another checkpoint's were left behind by an attempt that was given up.
+  if (!states.empty() &&
+      !IsSame(states.begin()->second.epoch(), first.epoch())) {
+    states.clear();
+  }
+  for (const ConsumerState& state : request.states()) {
+    states[state.slot()] = state;
+  }
+  if (states.size() < first.slots()) {
+    if (epoch == nullptr) {
+      // A place to wait in. Nothing is granted of it before all are here.
+      epoch = &BeginGeneration(run, number, first.epoch().generation(),
+                               Progress(), first.manifest(), writes);
+    }
+    epoch->restoring = std::move(states);
+    return false;
+  }
+  std::vector<ConsumerState> all;
+  std::set<uint64_t> hashes;
+  for (auto& [slot, state] : states) {
+    hashes.insert(HashBytes(Bytes(state)));
+    all.push_back(std::move(state));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const Progress progress, Merge(all));
+  uint64_t generation = first.epoch().generation();
+  if (epoch != nullptr) {
+    generation = std::max(generation, epoch->state->id().generation());
+  }
+  if (run.record.slots() != request.slots()) {
+    run.record.set_slots(request.slots());
+    writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
+  }
+  Epoch& made = BeginGeneration(run, number, generation + 1, progress,
+                                first.manifest(), writes);
+  made.restored = std::move(hashes);
+  WriteEpoch(made, writes);
+  return true;
+}
+
+absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
+                                                int64_t now_ms,
+                                                Writes& writes) {
+  if (request.slots() == 0 || request.slot() >= request.slots()) {
+    return absl::InvalidArgumentError(absl::StrCat("consumer must be in [0, ",
+                                                   request.slots(), "); got ",
+                                                   request.slot()));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(Run * run, OpenRun(request, now_ms, writes));
+  run->used_ms = now_ms;
+  OpenReply reply;
+  const bool is_restored =
+      request.states_size() > 0 && !request.is_same_consumer();
+  uint64_t number = request.epoch();
+  if (request.states_size() > 0) number = request.states(0).epoch().epoch();
+  // Of an engine that has died since: another one has opened.
+  const auto known = run->epochs.find(number);
+  if (known != run->epochs.end()) {
+    const auto session = known->second.sessions.find(request.slot());
+    if (session != known->second.sessions.end() &&
+        session->second.opener.consumer() == request.opener().consumer() &&
+        session->second.opener.request() > request.opener().request()) {
+      return absl::AbortedError("it was opened again since");
+    }
+  }
+  if (is_restored) {
+    PENSTOCK_ASSIGN_OR_RETURN(const bool is_done,
+                              Restore(*run, request, writes));
+    if (!is_done) return reply;
+  }
+  auto it = run->epochs.find(number);
+  if (request.is_same_consumer() &&
+      (it == run->epochs.end() || request.states_size() != 1 ||
+       !IsSame(it->second.state->id(), request.states(0).epoch()))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("epoch ", number, " of job '", request.job(),
+                     "' was restored by others meanwhile, or is over"));
+  }
+  if (it == run->epochs.end()) {
+    BeginGeneration(*run, number, 1, Progress(), 0, writes);
+    it = run->epochs.find(number);
+  }
+  Epoch& epoch = it->second;
+  if (!epoch.failure.ok()) return epoch.failure;
+  if (!epoch.restoring.empty() && !is_restored) return reply;
+  const auto [place, is_new] = epoch.sessions.try_emplace(request.slot());
+  Session& session = place->second;
+  const Opener& opener = request.opener();
+  if (is_new || !IsSame(session.opener, opener)) {
+    if (!is_new && IsLive(session, now_ms) && !request.is_same_consumer() &&
+        !is_restored && request.on_existing() == OpenRequest::ERROR) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "consumer ", request.slot(), " of job '", request.job(),
+          "' is being read by somebody else: give this one another job name, ",
+          "or on_existing=\"attach\" to take its place"));
+    }
+    session = Session();
+    session.opener = opener;
+    WriteEpoch(epoch, writes);
+  }
+  session.heard_ms = now_ms;
+  *reply.mutable_epoch() = epoch.state->id();
+  reply.set_term(term_);
+  reply.set_seed(run->record.seed());
+  reply.set_manifest(epoch.manifest);
+  *reply.mutable_done() = epoch.state->done().ToRuns();
+  *reply.mutable_inherited_done() = epoch.state->inherited().done.ToRuns();
+  for (const auto& [bundle, position] : epoch.state->inherited().open) {
+    Cursor* cursor = reply.add_inherited_open();
+    cursor->set_bundle(bundle);
+    cursor->set_position(position);
+  }
+  if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
+  return reply;
+}
+
+ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
+                                      Writes& writes) {
+  ClientReply reply;
+  reply.set_term(term_);
+  Epoch* epoch = FindEpoch(beat.epoch());
+  if (epoch == nullptr) {
+    reply.set_phase(ClientReply::FENCED);
+    reply.set_error("the epoch was restored by others, or its job is over");
+    return reply;
+  }
+  const auto place = epoch->sessions.find(beat.slot());
+  if (place == epoch->sessions.end() || place->second.has_left ||
+      !IsSame(place->second.opener, beat.opener())) {
+    reply.set_phase(ClientReply::FENCED);
+    reply.set_error("another consumer has taken this one's place");
+    return reply;
+  }
+  Session& session = place->second;
+  session.heard_ms = now_ms;
+  for (auto& [job, run] : runs_) {
+    if (run.record.run() == beat.epoch().run()) run.used_ms = now_ms;
+  }
+  EpochState& state = *epoch->state;
+  for (const Finished& finished : beat.finished()) {
+    if (state.Finish(beat.slot(), finished, writes)) {
+      reply.add_taken(finished.bundle());
+    }
+  }
+  for (const ClientBeat::Bad& bad : beat.bad()) {
+    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
+  }
+  state.SetWant(beat.slot(), beat.want());
+  if (state.settings().visitation == AT_MOST_ONCE) {
+    for (const uint64_t number : beat.open()) {
+      if (state.done().Has(number)) reply.add_dropped(number);
+    }
+  }
+  if (!state.quarantined().empty()) {
+    const auto& [bundle, why] = *state.quarantined().begin();
+    reply.set_phase(ClientReply::FAILED);
+    reply.set_error(absl::StrCat("bundle ", bundle, " was given up: ", why));
+    reply.set_error_code(static_cast<int>(absl::StatusCode::kAborted));
+    return reply;
+  }
+  if (state.HasNothingFor(beat.slot())) {
+    reply.set_phase(ClientReply::NOTHING_LEFT);
+  }
+  for (const EpochState::Owned& owned : state.OwnedBy(beat.slot())) {
+    const auto worker = workers_.find(owned.worker);
+    if (worker == workers_.end()) continue;
+    ClientReply::Assigned* assigned = reply.add_assigned();
+    assigned->set_bundle(owned.bundle);
+    assigned->set_attempt(owned.attempt);
+    assigned->set_address(worker->second.address);
+    assigned->set_from(owned.from);
+  }
+  return reply;
+}
+
+absl::StatusOr<ReleaseReply> DispatcherState::Release(
+    const ReleaseRequest& request, int64_t now_ms, Writes& writes) {
+  ReleaseReply reply;
+  reply.set_term(term_);
+  Epoch* epoch = FindEpoch(request.epoch());
+  if (epoch == nullptr) return reply;
+  const auto place = epoch->sessions.find(request.slot());
+  if (place == epoch->sessions.end() || place->second.has_left ||
+      !IsSame(place->second.opener, request.opener())) {
+    return reply;
+  }
+  Session& session = place->second;
+  session.heard_ms = now_ms;
+  session.has_left = true;
+  EpochState& state = *epoch->state;
+  for (const Cursor& cursor : request.open()) {
+    state.Release(request.slot(), cursor, writes);
+  }
+  state.ReleaseRest(request.slot(), BundleSet(request.done()), writes);
+  state.SetWant(request.slot(), 0);
+  WriteEpoch(*epoch, writes);
+  return reply;
+}
+
+void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
+  if (is_in_grace_ && now_ms >= grace_ends_ms_) {
+    is_in_grace_ = false;
+    for (auto& [job, run] : runs_) {
+      for (auto& [number, epoch] : run.epochs) {
+        epoch.state->DropRecovered(writes);
+      }
+    }
+  }
+  std::vector<uint64_t> lost;
+  for (const auto& [id, worker] : workers_) {
+    if (now_ms - worker.heard_ms >= settings_.lease_ms) lost.push_back(id);
+  }
+  std::vector<std::string> over;
+  for (auto& [job, run] : runs_) {
+    bool has_consumer = false;
+    for (auto& [number, epoch] : run.epochs) {
+      for (const uint64_t id : lost) {
+        epoch.state->LoseWorker(id, writes);
+        if (epoch.maker == id) epoch.maker = 0;
+      }
+      for (const auto& [slot, session] : epoch.sessions) {
+        if (IsLive(session, now_ms)) {
+          has_consumer = true;
+        } else {
+          epoch.state->SetWant(slot, 0);
+        }
+      }
+    }
+    if (has_consumer) run.used_ms = now_ms;
+    if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
+  }
+  for (const uint64_t id : lost) workers_.erase(id);
+  for (const std::string& job : over) CloseRun(job, writes);
+}
+
+}  // namespace penstock::service

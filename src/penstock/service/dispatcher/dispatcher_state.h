@@ -1,0 +1,143 @@
+// What the dispatcher knows and decides: jobs and their runs, epochs, workers,
+// consumers. A state machine: messages and the time come in, replies and what
+// must be written down go out.
+//
+// A reply may be sent once everything that was decided before it is durable:
+// all `Writes::durable` of this and of earlier calls. If that fails, the
+// process ends; nothing that was not told has happened.
+//
+// Written down: plans, runs, epochs and their manifests, whose bundles are, and
+// (lazily) which are done. Everything else is soft: workers say in each beat
+// what they hold, and clients what they want; after a restart both are known
+// within a beat.
+//
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "penstock/service.pb.h"
+#include "penstock/service/dispatcher/epoch_state.h"
+
+namespace penstock::service {
+
+class DispatcherState final {
+ public:
+  struct Settings {
+    int64_t lease_ms = 5'000;            // without a beat: a worker is lost
+    int64_t client_timeout_ms = 60'000;  // without a beat: nobody is there
+    int64_t run_timeout_ms = 300'000;    // without a consumer: a run is over
+    int max_crashes = 5;
+  };
+
+  // `records`: all that the terms before have written. DataLoss names one that
+  // makes no sense.
+  static absl::StatusOr<std::unique_ptr<DispatcherState>> Make(
+      const Settings& settings, uint64_t term, int64_t now_ms,
+      const std::vector<store::Record>& records);
+
+  uint64_t term() const { return term_; }
+
+  void AddPlan(const std::string& id, const std::string& plan, Writes& writes);
+  // Null: there is none.
+  const std::string* FindPlan(const std::string& id) const;
+  const Manifest* FindManifest(uint64_t hash) const;
+
+  absl::StatusOr<OpenReply> Open(const OpenRequest& request, int64_t now_ms,
+                                 Writes& writes);
+  ClientReply OnClient(const ClientBeat& beat, int64_t now_ms, Writes& writes);
+  absl::StatusOr<ReleaseReply> Release(const ReleaseRequest& request,
+                                       int64_t now_ms, Writes& writes);
+  WorkerReply OnWorker(const WorkerBeat& beat, int64_t now_ms, Writes& writes);
+
+  // What time alone brings about: workers and consumers that are gone, runs
+  // that are over. To be called every 100 ms or so.
+  void Tick(int64_t now_ms, Writes& writes);
+
+  // For windows and tests.
+  struct Worker {
+    std::string address;
+    int64_t heard_ms = 0;
+    bool is_draining = false;
+    uint64_t held = 0;
+  };
+  const std::map<uint64_t, Worker>& workers() const { return workers_; }
+  // Null: no such job or epoch.
+  const EpochState* FindEpoch(const std::string& job, uint64_t epoch) const;
+
+ private:
+  // Who reads in a slot, or did.
+  struct Session {
+    Opener opener;
+    int64_t heard_ms = 0;
+    bool has_left = false;
+  };
+  struct Epoch {
+    std::unique_ptr<EpochState> state;
+    uint64_t manifest = 0;
+    // The worker that is making it, and its lease.
+    uint64_t maker = 0;
+    uint64_t maker_attempt = 0;
+    absl::Status failure;
+    std::map<uint32_t, Session> sessions;  // by slot
+    // States of consumers that want to go on from a checkpoint, by their old
+    // slots; and the hashes of those that this generation was made of.
+    std::map<uint32_t, ConsumerState> restoring;
+    std::set<uint64_t> restored;
+  };
+  struct Run {
+    RunRecord record;
+    std::map<uint64_t, Epoch> epochs;
+    int64_t used_ms = 0;
+  };
+
+  DispatcherState(const Settings& settings, uint64_t term, int64_t now_ms);
+  absl::Status Recover(const std::vector<store::Record>& records);
+  absl::Status RecoverOne(const store::Record& record);
+
+  uint64_t NextNumber() { return term_ << 32 | ++counter_; }
+  Run* FindRun(const std::string& job);
+  Epoch* FindEpoch(const EpochId& id);
+  absl::StatusOr<Run*> OpenRun(const OpenRequest& request, int64_t now_ms,
+                               Writes& writes);
+  Epoch& BeginGeneration(Run& run, uint64_t epoch, uint64_t generation,
+                         const Progress& inherited, uint64_t manifest,
+                         Writes& writes);
+  // Takes states in; true once a new generation has begun of them.
+  absl::StatusOr<bool> Restore(Run& run, const OpenRequest& request,
+                               Writes& writes);
+  absl::Status CheckSame(const Run& run, const OpenRequest& request) const;
+  void WriteEpoch(const Epoch& epoch, Writes& writes) const;
+  void CloseRun(const std::string& job, Writes& writes);
+  void TakeManifest(const WorkerBeat& beat, WorkerReply& reply, Writes& writes);
+  void GrantTo(uint64_t id, uint32_t room, WorkerReply& reply, Writes& writes);
+  bool IsLive(const Session& session, int64_t now_ms) const;
+  void SetBundles(Epoch& epoch) const;
+
+  const Settings settings_;
+  const uint64_t term_;
+  const int64_t started_ms_;
+  // Until then, who held what before a restart may still say so.
+  int64_t grace_ends_ms_;
+  bool is_in_grace_ = true;
+  uint64_t counter_ = 0;
+  std::map<std::string, std::string> plans_;
+  std::map<uint64_t, Manifest> manifests_;
+  std::map<std::string, Run> runs_;  // by job
+  std::map<uint64_t, Worker> workers_;
+};
+
+// What a manifest is known by.
+uint64_t HashOf(const Manifest& manifest);
+// How many bundles there are; unset: without end.
+std::optional<uint64_t> BundlesOf(const Manifest& manifest);
+
+}  // namespace penstock::service

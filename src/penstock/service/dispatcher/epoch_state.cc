@@ -1,0 +1,382 @@
+#include "penstock/service/dispatcher/epoch_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "penstock/service/dispatcher/records.h"
+
+namespace penstock::service {
+namespace {
+
+// Times that a worker is passed over with what could not be read from it.
+constexpr int kMostAvoids = 3;
+
+}  // namespace
+
+EpochState::EpochState(const EpochId& id, const Settings& settings,
+                       const Progress& inherited)
+    : id_(id),
+      settings_(settings),
+      inherited_(inherited),
+      done_(inherited.done) {
+  for (const auto& [number, position] : inherited.open) {
+    begun_[number].from = position;
+    unowned_.insert(number);
+  }
+}
+
+void EpochState::SetBundles(std::optional<uint64_t> bundles) {
+  has_bundles_ = true;
+  count_ = bundles;
+}
+
+void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
+  Bundle& found = begun_[bundle];
+  found.from = bind.from();
+  found.is_recovered = true;
+  if (found.slot) owned_[*found.slot].erase(bundle);
+  found.slot.reset();
+  unowned_.erase(bundle);
+  if (bind.has_slot()) {
+    found.slot = bind.slot();
+    owned_[bind.slot()].insert(bundle);
+  } else {
+    unowned_.insert(bundle);
+  }
+}
+
+void EpochState::Recover(uint64_t bundle, const DoneRecord& done) {
+  const auto it = begun_.find(bundle);
+  if (it != begun_.end()) {
+    if (it->second.slot) owned_[*it->second.slot].erase(bundle);
+    unowned_.erase(bundle);
+    begun_.erase(it);
+  }
+  done_.Add(bundle);
+  digests_[bundle] = done;
+}
+
+bool EpochState::IsHungry(uint32_t slot) const {
+  const auto want = want_.find(slot);
+  if (want == want_.end()) return false;
+  const auto owned = owned_.find(slot);
+  const size_t has = owned == owned_.end() ? 0 : owned->second.size();
+  return has < want->second;
+}
+
+std::optional<uint32_t> EpochState::SlotFor(uint64_t bundle) const {
+  if (settings_.is_ordered) {
+    const auto slot = static_cast<uint32_t>(bundle % settings_.slots);
+    return IsHungry(slot) ? std::optional(slot) : std::nullopt;
+  }
+  std::optional<uint32_t> best;
+  uint64_t most = 0;
+  for (const auto& [slot, want] : want_) {
+    const auto owned = owned_.find(slot);
+    const uint64_t has = owned == owned_.end() ? 0 : owned->second.size();
+    if (has < want && want - has > most) {
+      most = want - has;
+      best = slot;
+    }
+  }
+  return best;
+}
+
+void EpochState::Own(uint64_t number, Bundle& bundle, uint32_t slot,
+                     Writes& writes) {
+  bundle.slot = slot;
+  owned_[slot].insert(number);
+  unowned_.erase(number);
+  BindRecord record;
+  record.set_slot(slot);
+  record.set_from(bundle.from);
+  writes.durable.push_back({KeyOf(kBindKey, number), Bytes(record)});
+}
+
+EpochState::Given EpochState::Lend(uint64_t number, Bundle& bundle,
+                                   uint64_t worker, uint64_t attempt) {
+  bundle.worker = worker;
+  bundle.attempt = attempt;
+  bundle.is_started = false;
+  bundle.is_recovered = false;
+  lent_[worker].insert(number);
+  return {number, attempt, *bundle.slot};
+}
+
+void EpochState::Unlend(uint64_t number, Bundle& bundle) {
+  const auto it = lent_.find(bundle.worker);
+  if (it != lent_.end()) {
+    it->second.erase(number);
+    if (it->second.empty()) lent_.erase(it);
+  }
+  bundle.worker = 0;
+}
+
+std::optional<EpochState::Given> EpochState::Grant(uint64_t worker,
+                                                   uint64_t attempt,
+                                                   bool may_take_over,
+                                                   Writes& writes) {
+  if (!has_bundles_) return std::nullopt;
+  // Somebody waits for these.
+  for (const auto& [slot, numbers] : owned_) {
+    for (const uint64_t number : numbers) {
+      Bundle& bundle = begun_[number];
+      if (bundle.worker != 0) continue;
+      if (bundle.is_recovered && !may_take_over) continue;
+      if (bundle.avoided == worker && bundle.avoids > 0) {
+        --bundle.avoids;
+        continue;
+      }
+      return Lend(number, bundle, worker, attempt);
+    }
+  }
+  // By number: in order, a consumer waits for its least. Where that is another
+  // slot's, which has enough, the next one's may be granted.
+  next_ = NextNew(next_);
+  auto unowned = unowned_.begin();
+  uint64_t fresh = next_;
+  for (uint32_t tries = 0; tries < settings_.slots; ++tries) {
+    const bool has_fresh = !count_ || fresh < *count_;
+    const bool is_unowned =
+        unowned != unowned_.end() && (!has_fresh || *unowned < fresh);
+    if (!is_unowned && !has_fresh) return std::nullopt;
+    const uint64_t number = is_unowned ? *unowned : fresh;
+    if (const std::optional<uint32_t> slot = SlotFor(number)) {
+      Bundle& bundle = begun_[number];
+      Own(number, bundle, *slot, writes);
+      return Lend(number, bundle, worker, attempt);
+    }
+    if (is_unowned) {
+      ++unowned;
+    } else {
+      fresh = NextNew(fresh + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+uint64_t EpochState::NextNew(uint64_t number) const {
+  while (done_.Has(number) || begun_.contains(number) ||
+         quarantined_.contains(number)) {
+    number = std::max(number + 1, done_.NextAbsent(number));
+  }
+  return number;
+}
+
+bool EpochState::Present(uint64_t worker, uint64_t bundle, uint64_t attempt,
+                         bool is_started) {
+  const auto it = begun_.find(bundle);
+  if (it == begun_.end() || !it->second.slot) return false;
+  Bundle& found = it->second;
+  // From before a restart, or it was believed lost and nobody else has it.
+  if (found.worker == 0 && found.bad_attempt != attempt) {
+    Lend(bundle, found, worker, attempt);
+  }
+  if (found.worker != worker || found.attempt != attempt) return false;
+  found.is_started |= is_started;
+  return true;
+}
+
+void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
+                      Loss loss, Writes& writes) {
+  const auto it = begun_.find(bundle);
+  if (it == begun_.end()) return;
+  Bundle& found = it->second;
+  if (found.worker != worker || found.attempt != attempt) return;
+  const bool was_started = found.is_started;
+  Unlend(bundle, found);
+  if (loss == Loss::kGivenBack || !was_started) return;
+  if (settings_.visitation == AT_MOST_ONCE) {
+    ++dropped_;
+    MarkDone(bundle, DoneRecord(), writes);
+    return;
+  }
+  if (loss == Loss::kUnreadable || ++found.crashes < settings_.max_crashes) {
+    return;
+  }
+  quarantined_[bundle] =
+      absl::StrCat("each of ", found.crashes, " workers that computed it died");
+  if (found.slot) owned_[*found.slot].erase(bundle);
+  unowned_.erase(bundle);
+  begun_.erase(it);
+}
+
+void EpochState::LoseWorker(uint64_t worker, Writes& writes) {
+  const auto it = lent_.find(worker);
+  if (it == lent_.end()) return;
+  const std::set<uint64_t> numbers = it->second;
+  for (const uint64_t number : numbers) {
+    Lose(worker, number, begun_[number].attempt, Loss::kCrash, writes);
+  }
+}
+
+void EpochState::DropRecovered(Writes& writes) {
+  if (settings_.visitation != AT_MOST_ONCE) return;
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, bundle] : begun_) {
+    if (bundle.is_recovered && bundle.slot) numbers.push_back(number);
+  }
+  for (const uint64_t number : numbers) {
+    ++dropped_;
+    MarkDone(number, DoneRecord(), writes);
+  }
+}
+
+std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
+  std::vector<Given> held;
+  const auto it = lent_.find(worker);
+  if (it == lent_.end()) return held;
+  for (const uint64_t number : it->second) {
+    const Bundle& bundle = begun_.at(number);
+    held.push_back({number, bundle.attempt, *bundle.slot});
+  }
+  return held;
+}
+
+void EpochState::SetWant(uint32_t slot, uint32_t bundles) {
+  want_[slot] = bundles;
+}
+
+void EpochState::ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
+                           Writes& writes) {
+  const auto it = begun_.find(bundle);
+  if (it == begun_.end() || it->second.slot != slot) return;
+  Bundle& found = it->second;
+  if (found.worker == 0 || found.attempt != attempt) return;
+  found.bad_attempt = attempt;
+  found.avoided = found.worker;
+  found.avoids = kMostAvoids;
+  Lose(found.worker, bundle, attempt, Loss::kUnreadable, writes);
+}
+
+void EpochState::MarkDone(uint64_t number, const DoneRecord& record,
+                          Writes& writes) {
+  const auto it = begun_.find(number);
+  if (it != begun_.end()) {
+    if (it->second.worker != 0) Unlend(number, it->second);
+    if (it->second.slot) owned_[*it->second.slot].erase(number);
+    unowned_.erase(number);
+    begun_.erase(it);
+  }
+  quarantined_.erase(number);
+  done_.Add(number);
+  digests_[number] = record;
+  writes.lazy.push_back({KeyOf(kDoneKey, number), Bytes(record)});
+  writes.lazy.push_back({KeyOf(kBindKey, number), std::nullopt});
+}
+
+bool EpochState::Finish(uint32_t slot, const Finished& finished,
+                        Writes& writes) {
+  const uint64_t number = finished.bundle();
+  DoneRecord record;
+  record.set_items(finished.items());
+  record.set_digest(finished.digest());
+  if (done_.Has(number)) {
+    const auto known = digests_.find(number);
+    if (known != digests_.end() && known->second.items() != 0 &&
+        Bytes(known->second) != Bytes(record)) {
+      ++mismatches_;
+    }
+    return true;
+  }
+  const auto it = begun_.find(number);
+  const bool is_its = it != begun_.end() && it->second.slot == slot;
+  if (!is_its && !quarantined_.contains(number)) return false;
+  MarkDone(number, record, writes);
+  return true;
+}
+
+void EpochState::Release(uint32_t slot, const Cursor& cursor, Writes& writes) {
+  const auto it = begun_.find(cursor.bundle());
+  if (it == begun_.end() || it->second.slot != slot) return;
+  Bundle& bundle = it->second;
+  if (bundle.worker != 0) Unlend(cursor.bundle(), bundle);
+  owned_[slot].erase(cursor.bundle());
+  unowned_.insert(cursor.bundle());
+  bundle.slot.reset();
+  bundle.from = cursor.position();
+  BindRecord record;
+  record.set_from(bundle.from);
+  writes.durable.push_back({KeyOf(kBindKey, cursor.bundle()), Bytes(record)});
+}
+
+void EpochState::ReleaseRest(uint32_t slot, const BundleSet& done,
+                             Writes& writes) {
+  const std::set<uint64_t> numbers = owned_[slot];
+  for (const uint64_t number : numbers) {
+    if (done.Has(number)) {
+      MarkDone(number, DoneRecord(), writes);
+      continue;
+    }
+    Cursor cursor;
+    cursor.set_bundle(number);
+    cursor.set_position(begun_[number].from);
+    Release(slot, cursor, writes);
+  }
+}
+
+std::vector<EpochState::Owned> EpochState::OwnedBy(uint32_t slot) const {
+  std::vector<Owned> owned;
+  const auto it = owned_.find(slot);
+  if (it == owned_.end()) return owned;
+  for (const uint64_t number : it->second) {
+    const Bundle& bundle = begun_.at(number);
+    owned.push_back({number, bundle.from, bundle.worker, bundle.attempt});
+  }
+  return owned;
+}
+
+std::vector<Cursor> EpochState::Unowned() const {
+  std::vector<Cursor> cursors;
+  for (const uint64_t number : unowned_) {
+    Cursor& cursor = cursors.emplace_back();
+    cursor.set_bundle(number);
+    cursor.set_position(begun_.at(number).from);
+  }
+  return cursors;
+}
+
+bool EpochState::HasNothingFor(uint32_t slot) const {
+  if (!has_bundles_ || !count_) return false;
+  const auto owned = owned_.find(slot);
+  if (owned != owned_.end() && !owned->second.empty()) return false;
+  // In order, others' bundles are never this slot's.
+  const auto may_have = [&](uint64_t number) {
+    return !settings_.is_ordered || number % settings_.slots == slot;
+  };
+  if (std::ranges::any_of(unowned_, may_have)) return false;
+  for (uint64_t number = next_; number < *count_;) {
+    if (done_.Has(number)) {
+      number = done_.NextAbsent(number);
+      continue;
+    }
+    if (!begun_.contains(number) && !quarantined_.contains(number) &&
+        may_have(number)) {
+      return false;
+    }
+    ++number;
+  }
+  return true;
+}
+
+bool EpochState::is_done() const {
+  return has_bundles_ && count_ &&
+         done_.size() + quarantined_.size() >= *count_;
+}
+
+void EpochState::Erase(Writes& writes) const {
+  for (const auto& [number, bundle] : begun_) {
+    writes.durable.push_back({KeyOf(kBindKey, number), std::nullopt});
+  }
+  for (const auto& [number, record] : digests_) {
+    writes.durable.push_back({KeyOf(kDoneKey, number), std::nullopt});
+  }
+}
+
+std::string EpochState::KeyOf(std::string_view kind, uint64_t bundle) const {
+  return BundleKey(kind, id_, bundle);
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,176 @@
+// One generation of an epoch, as the dispatcher sees it: whose its bundles are,
+// who computes them, which are done.
+//
+//   no owner --Grant--> owned by a slot, computed by a worker
+//   computed --worker lost, given back, unreadable--> owned, computed by nobody
+//   owned    --its session releases it--> no owner, from that position on
+//   owned    --its session says that all was returned--> done
+//
+// A bundle's owner never changes on the dispatcher's own belief: the consumer
+// that has some of its items may be alive and unheard. So owners are durable
+// before anybody hears of them, and leases, which only save double work, are
+// not.
+//
+// Pure: no clock, no lock, no store. What must be written down is appended to a
+// batch, and what is decided may be told once that is durable.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "penstock/service.pb.h"
+#include "penstock/service/protocol/bundle_set.h"
+#include "penstock/service/protocol/checkpoint.h"
+#include "penstock/service/store/meta_store.h"
+
+namespace penstock::service {
+
+// What is to be written: before anybody is told, and whenever it suits.
+struct Writes {
+  store::WriteBatch durable;
+  store::WriteBatch lazy;
+};
+
+class EpochState final {
+ public:
+  struct Settings {
+    Visitation visitation = EXACTLY_ONCE;
+    bool is_ordered = false;
+    uint32_t slots = 1;
+    // A bundle that was being computed whenever so many workers died is not
+    // tried again.
+    int max_crashes = 5;
+  };
+  struct Given {
+    uint64_t bundle;
+    uint64_t attempt;
+    uint32_t slot;
+  };
+  enum class Loss {
+    kCrash,       // the worker died or is not heard of
+    kUnreadable,  // its consumer cannot reach the worker
+    kGivenBack    // it was not begun, or left at a clean point
+  };
+
+  EpochState(const EpochId& id, const Settings& settings,
+             const Progress& inherited);
+
+  const EpochId& id() const { return id_; }
+  const Settings& settings() const { return settings_; }
+  const Progress& inherited() const { return inherited_; }
+
+  // Until then there is nothing to grant. `bundles`: unset if without end.
+  void SetBundles(std::optional<uint64_t> bundles);
+  bool has_bundles() const { return has_bundles_; }
+
+  // What was written down, after a restart. REQUIRES: before anything else.
+  void Recover(uint64_t bundle, const BindRecord& bind);
+  void Recover(uint64_t bundle, const DoneRecord& done);
+
+  // A bundle for `worker` to compute: one whose owner waits for it, or one that
+  // is new to the hungriest slot. `may_take_over`: also those whose worker was
+  // not heard of since a restart. One that could not be read from it is left to
+  // others for a while, in case there are any.
+  std::optional<Given> Grant(uint64_t worker, uint64_t attempt,
+                             bool may_take_over, Writes& writes);
+  // `worker` says that it holds an attempt. False: it need not go on.
+  bool Present(uint64_t worker, uint64_t bundle, uint64_t attempt,
+               bool is_started);
+  // It does so no more. Of another attempt than the one in force: nothing.
+  void Lose(uint64_t worker, uint64_t bundle, uint64_t attempt, Loss loss,
+            Writes& writes);
+  void LoseWorker(uint64_t worker, Writes& writes);
+  // At most once: what nobody has presented since a restart may be half read.
+  void DropRecovered(Writes& writes);
+  // What `worker` should hold.
+  std::vector<Given> HeldBy(uint64_t worker) const;
+
+  // Bundles that a slot would have open at once; 0 when nobody is there.
+  void SetWant(uint32_t slot, uint32_t bundles);
+  // Could not be read from the worker that computes it.
+  void ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
+                 Writes& writes);
+  // All of it was returned to the trainer. False: it is not that slot's.
+  bool Finish(uint32_t slot, const Finished& finished, Writes& writes);
+  // The slot's consumer takes no more of it.
+  void Release(uint32_t slot, const Cursor& cursor, Writes& writes);
+  // A consumer that leaves has had all of `done`, and nothing of the rest that
+  // it has not released.
+  void ReleaseRest(uint32_t slot, const BundleSet& done, Writes& writes);
+
+  struct Owned {
+    uint64_t bundle;
+    uint64_t from;
+    uint64_t worker;  // 0: nobody, now
+    uint64_t attempt;
+  };
+  std::vector<Owned> OwnedBy(uint32_t slot) const;
+
+  // What consumers have released, and nobody has taken yet.
+  std::vector<Cursor> Unowned() const;
+
+  // Nothing is left for the slot: all is done or others'.
+  bool HasNothingFor(uint32_t slot) const;
+  bool is_done() const;
+  const BundleSet& done() const { return done_; }
+  // Not tried again, and not lost to a consumer without a word.
+  const std::map<uint64_t, std::string>& quarantined() const {
+    return quarantined_;
+  }
+  // At most once: bundles of which some items came to nobody.
+  uint64_t dropped() const { return dropped_; }
+  // (Items, digest) of two attempts were not the same.
+  uint64_t mismatches() const { return mismatches_; }
+
+  // Removes all that was written of this generation.
+  void Erase(Writes& writes) const;
+
+ private:
+  struct Bundle {
+    std::optional<uint32_t> slot;
+    uint64_t from = 0;
+    uint64_t worker = 0;
+    uint64_t attempt = 0;
+    bool is_started = false;
+    bool is_recovered = false;  // nobody has presented it since a restart
+    uint64_t bad_attempt = 0;   // that could not be read
+    uint64_t avoided = 0;       // its worker
+    int avoids = 0;             // times that it is passed over
+    int crashes = 0;
+  };
+
+  std::optional<uint32_t> SlotFor(uint64_t bundle) const;
+  bool IsHungry(uint32_t slot) const;
+  // The first from `number` on that was never granted.
+  uint64_t NextNew(uint64_t number) const;
+  void Own(uint64_t number, Bundle& bundle, uint32_t slot, Writes& writes);
+  Given Lend(uint64_t number, Bundle& bundle, uint64_t worker,
+             uint64_t attempt);
+  // Nobody computes it now.
+  void Unlend(uint64_t number, Bundle& bundle);
+  void MarkDone(uint64_t number, const DoneRecord& record, Writes& writes);
+  std::string KeyOf(std::string_view kind, uint64_t bundle) const;
+
+  const EpochId id_;
+  const Settings settings_;
+  const Progress inherited_;
+  bool has_bundles_ = false;
+  std::optional<uint64_t> count_;
+  uint64_t next_ = 0;  // from here on, those not done were never granted
+  std::map<uint64_t, Bundle> begun_;  // granted once, or inherited; not done
+  std::set<uint64_t> unowned_;        // of begun_
+  std::map<uint64_t, std::set<uint64_t>> lent_;   // by worker
+  std::map<uint32_t, std::set<uint64_t>> owned_;  // by slot
+  std::map<uint32_t, uint32_t> want_;             // by slot
+  BundleSet done_;
+  std::map<uint64_t, DoneRecord> digests_;  // of those done here
+  std::map<uint64_t, std::string> quarantined_;
+  uint64_t dropped_ = 0;
+  uint64_t mismatches_ = 0;
+};
+
+}  // namespace penstock::service

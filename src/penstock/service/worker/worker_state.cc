@@ -1,0 +1,162 @@
+#include "penstock/service/worker/worker_state.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::service {
+
+WorkerState::Key WorkerState::KeyOf(const EpochId& epoch, uint64_t bundle) {
+  return {epoch.run(), epoch.epoch(), epoch.generation(), bundle};
+}
+
+WorkerState::Key WorkerState::KeyOf(const Lease& lease) {
+  return KeyOf(lease.epoch(), lease.bundle());
+}
+
+WorkerBeat::Held WorkerState::Described(const Held& held) {
+  WorkerBeat::Held out;
+  *out.mutable_epoch() = held.lease.epoch();
+  out.set_bundle(held.lease.bundle());
+  out.set_attempt(held.lease.attempt());
+  out.set_is_started(held.is_started);
+  return out;
+}
+
+WorkerBeat WorkerState::MakeBeat() const {
+  WorkerBeat beat;
+  beat.set_worker(settings_.worker);
+  beat.set_address(settings_.address);
+  beat.set_term(term_);
+  uint32_t waiting = 0;
+  for (const auto& [key, held] : held_) {
+    *beat.add_held() = Described(held);
+    if (!held.is_computed) ++waiting;
+  }
+  for (const auto& [key, held] : given_back_) {
+    *beat.add_given_back() = Described(held);
+  }
+  for (const auto& [attempt, made] : made_) *beat.add_made() = made;
+  beat.set_is_draining(is_draining_);
+  if (!is_draining_ && waiting < settings_.max_held) {
+    beat.set_room(settings_.max_held - waiting);
+  }
+  return beat;
+}
+
+WorkerState::Changes WorkerState::OnReply(const WorkerReply& reply) {
+  Changes changes;
+  // Of a dispatcher that has been replaced.
+  if (reply.term() < term_) return changes;
+  term_ = reply.term();
+  for (const uint64_t attempt : reply.made_taken()) made_.erase(attempt);
+  for (const WorkerBeat::Held& revoked : reply.revoked()) {
+    const Key key = KeyOf(revoked.epoch(), revoked.bundle());
+    if (const auto it = given_back_.find(key);
+        it != given_back_.end() &&
+        it->second.lease.attempt() == revoked.attempt()) {
+      given_back_.erase(it);
+    }
+    if (const auto it = held_.find(key);
+        it != held_.end() && it->second.lease.attempt() == revoked.attempt()) {
+      changes.removed.push_back(it->second.lease);
+      held_.erase(it);
+    }
+  }
+  is_drained_ = reply.is_drained() && held_.empty() && given_back_.empty();
+  for (const Lease& lease : reply.leases()) {
+    const Key key = KeyOf(lease);
+    if (made_.contains(lease.attempt())) continue;
+    const auto it = held_.find(key);
+    if (it != held_.end()) {
+      // Late, or sent again: the newer attempt is in force.
+      if (it->second.lease.attempt() >= lease.attempt()) continue;
+      changes.removed.push_back(it->second.lease);
+      held_.erase(it);
+    }
+    if (const auto back = given_back_.find(key);
+        back != given_back_.end() &&
+        back->second.lease.attempt() >= lease.attempt()) {
+      continue;
+    }
+    Held& held = held_[key];
+    held.lease = lease;
+    held.order = ++order_;
+    changes.added.push_back(lease);
+    if (is_draining_) GiveBack(lease);
+  }
+  return changes;
+}
+
+std::optional<Lease> WorkerState::Start() {
+  uint32_t running = 0;
+  Held* next = nullptr;
+  for (auto& [key, held] : held_) {
+    if (held.is_started) {
+      if (!held.is_computed) ++running;
+      continue;
+    }
+    const auto rank = [](const Held& each) {
+      return std::pair(!each.lease.is_for_manifest(), each.order);
+    };
+    if (next == nullptr || rank(held) < rank(*next)) next = &held;
+  }
+  if (next == nullptr || running >= settings_.max_running) return std::nullopt;
+  next->is_started = true;
+  return next->lease;
+}
+
+void WorkerState::Hurry(const EpochId& epoch, uint64_t bundle) {
+  const auto it = held_.find(KeyOf(epoch, bundle));
+  if (it != held_.end()) it->second.order = 0;
+}
+
+void WorkerState::OnComputed(const Lease& lease) {
+  const auto it = held_.find(KeyOf(lease));
+  if (it == held_.end() || it->second.lease.attempt() != lease.attempt()) {
+    return;
+  }
+  it->second.is_computed = true;
+}
+
+void WorkerState::OnManifest(const Lease& lease,
+                             const absl::StatusOr<Manifest>& manifest) {
+  const auto it = held_.find(KeyOf(lease));
+  if (it == held_.end() || it->second.lease.attempt() != lease.attempt()) {
+    return;
+  }
+  held_.erase(it);
+  WorkerBeat::Made& made = made_[lease.attempt()];
+  *made.mutable_epoch() = lease.epoch();
+  made.set_attempt(lease.attempt());
+  if (manifest.ok()) {
+    *made.mutable_manifest() = *manifest;
+  } else {
+    made.set_error(std::string(manifest.status().message()));
+    made.set_error_code(static_cast<int>(manifest.status().code()));
+  }
+}
+
+const Lease* WorkerState::Find(const EpochId& epoch, uint64_t bundle) const {
+  const auto it = held_.find(KeyOf(epoch, bundle));
+  return it == held_.end() ? nullptr : &it->second.lease;
+}
+
+void WorkerState::Drain() {
+  is_draining_ = true;
+  std::vector<Lease> waiting;
+  for (const auto& [key, held] : held_) {
+    if (!held.is_started) waiting.push_back(held.lease);
+  }
+  for (const Lease& lease : waiting) GiveBack(lease);
+}
+
+void WorkerState::GiveBack(const Lease& lease) {
+  const auto it = held_.find(KeyOf(lease));
+  if (it == held_.end() || it->second.lease.attempt() != lease.attempt()) {
+    return;
+  }
+  given_back_[it->first] = it->second;
+  held_.erase(it);
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,80 @@
+// What a worker holds: leases that it was given, those that it computes, and
+// what it has to say of them.
+//
+// A state machine without clock, lock or socket. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/service.pb.h"
+
+namespace penstock::service {
+
+class WorkerState final {
+ public:
+  struct Settings {
+    uint64_t worker = 0;  // this incarnation
+    std::string address;
+    uint32_t max_held = 16;    // leases
+    uint32_t max_running = 2;  // of them, computed at once
+  };
+  struct Changes {
+    std::vector<Lease> added;
+    std::vector<Lease> removed;  // to be given up, whatever their state
+  };
+
+  explicit WorkerState(const Settings& settings) : settings_(settings) {}
+
+  WorkerBeat MakeBeat() const;
+  Changes OnReply(const WorkerReply& reply);
+
+  // The next to be computed, which it then is; unset: none now. Those for
+  // manifests first, then in the order in which they came.
+  std::optional<Lease> Start();
+  // A consumer waits for it: it is begun next.
+  void Hurry(const EpochId& epoch, uint64_t bundle);
+  // All of it was computed. It stays held until the dispatcher takes it away:
+  // its consumer may want to read it again.
+  void OnComputed(const Lease& lease);
+  void OnManifest(const Lease& lease, const absl::StatusOr<Manifest>& manifest);
+
+  // The lease in force for a bundle, if this worker holds one.
+  const Lease* Find(const EpochId& epoch, uint64_t bundle) const;
+
+  // No more leases; those not begun go back, and so does each that is handed
+  // over.
+  void Drain();
+  void GiveBack(const Lease& lease);
+  // Nothing is held, and the dispatcher knows.
+  bool is_drained() const { return is_drained_; }
+  uint64_t term() const { return term_; }
+
+ private:
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
+  struct Held {
+    Lease lease;
+    uint64_t order = 0;
+    bool is_started = false;
+    bool is_computed = false;
+  };
+  static Key KeyOf(const EpochId& epoch, uint64_t bundle);
+  static Key KeyOf(const Lease& lease);
+  static WorkerBeat::Held Described(const Held& held);
+
+  const Settings settings_;
+  std::map<Key, Held> held_;
+  std::map<Key, Held> given_back_;
+  std::map<uint64_t, WorkerBeat::Made> made_;  // by attempt
+  uint64_t order_ = 0;
+  uint64_t term_ = 0;
+  bool is_draining_ = false;
+  bool is_drained_ = false;
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,116 @@
+#include "penstock/service/worker/worker_state.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace penstock::service {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Lease LeaseOf(uint64_t bundle, uint64_t attempt) {
+  Lease lease;
+  lease.mutable_epoch()->set_run(1);
+  lease.set_bundle(bundle);
+  lease.set_attempt(attempt);
+  return lease;
+}
+
+WorkerReply Granting(std::vector<Lease> leases) {
+  WorkerReply reply;
+  for (Lease& lease : leases) *reply.add_leases() = lease;
+  return reply;
+}
+
+WorkerReply Revoking(uint64_t bundle, uint64_t attempt) {
+  WorkerReply reply;
+  WorkerBeat::Held* held = reply.add_revoked();
+  held->mutable_epoch()->set_run(1);
+  held->set_bundle(bundle);
+  held->set_attempt(attempt);
+  return reply;
+}
+
+class WorkerStateTest : public testing::Test {
+ protected:
+  WorkerState worker_{
+      {.worker = 1, .address = "w", .max_held = 3, .max_running = 1}};
+};
+
+TEST_F(WorkerStateTest, SaysAllThatItHolds) {
+  EXPECT_EQ(worker_.MakeBeat().room(), 3);
+  worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2)}));
+  const WorkerBeat beat = worker_.MakeBeat();
+  EXPECT_THAT(beat.held(), SizeIs(2));
+  EXPECT_EQ(beat.room(), 1);
+}
+
+TEST_F(WorkerStateTest, TheSameLeaseTwiceIsOne) {
+  worker_.OnReply(Granting({LeaseOf(0, 2)}));
+  EXPECT_THAT(worker_.OnReply(Granting({LeaseOf(0, 2)})).added, IsEmpty());
+  EXPECT_THAT(worker_.OnReply(Granting({LeaseOf(0, 1)})).added, IsEmpty());
+  const auto changes = worker_.OnReply(Granting({LeaseOf(0, 3)}));
+  EXPECT_THAT(changes.removed, SizeIs(1));
+  EXPECT_THAT(changes.added, SizeIs(1));
+}
+
+TEST_F(WorkerStateTest, ComputesAFewAtATime) {
+  worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2), LeaseOf(2, 3)}));
+  worker_.Hurry(LeaseOf(2, 3).epoch(), 2);
+  const auto first = worker_.Start();
+  EXPECT_EQ(first->bundle(), 2) << "somebody waits for it";
+  EXPECT_EQ(worker_.Start(), std::nullopt);
+  worker_.OnComputed(*first);
+  EXPECT_EQ(worker_.Start()->bundle(), 0);
+  EXPECT_THAT(worker_.MakeBeat().held(), SizeIs(3)) << "it may be read again";
+}
+
+TEST_F(WorkerStateTest, GivesUpWhatIsRevoked) {
+  worker_.OnReply(Granting({LeaseOf(0, 4)}));
+  EXPECT_THAT(worker_.OnReply(Revoking(0, 3)).removed, IsEmpty());
+  EXPECT_THAT(worker_.OnReply(Revoking(0, 4)).removed, SizeIs(1));
+  EXPECT_EQ(worker_.Find(LeaseOf(0, 4).epoch(), 0), nullptr);
+}
+
+TEST_F(WorkerStateTest, DrainsWithoutARest) {
+  worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2)}));
+  const auto begun = worker_.Start();
+  worker_.Drain();
+  WorkerBeat beat = worker_.MakeBeat();
+  EXPECT_EQ(beat.room(), 0);
+  EXPECT_THAT(beat.held(), SizeIs(1));
+  EXPECT_THAT(beat.given_back(), SizeIs(1));
+  worker_.OnReply(Revoking(1, 2));
+  EXPECT_THAT(worker_.MakeBeat().given_back(), IsEmpty());
+  // A grant that was on its way goes back.
+  worker_.OnReply(Granting({LeaseOf(7, 9)}));
+  EXPECT_THAT(worker_.MakeBeat().given_back(), SizeIs(1));
+  worker_.OnReply(Revoking(7, 9));
+  EXPECT_FALSE(worker_.is_drained());
+  WorkerReply last = Revoking(begun->bundle(), begun->attempt());
+  last.set_is_drained(true);
+  worker_.OnReply(last);
+  EXPECT_TRUE(worker_.is_drained());
+}
+
+TEST_F(WorkerStateTest, AManifestIsReportedUntilItIsTaken) {
+  Lease lease = LeaseOf(~uint64_t{0}, 5);
+  lease.set_is_for_manifest(true);
+  worker_.OnReply(Granting({LeaseOf(0, 1), lease}));
+  EXPECT_TRUE(worker_.Start()->is_for_manifest()) << "all wait for it";
+  Manifest manifest;
+  manifest.set_rows(10);
+  worker_.OnManifest(lease, manifest);
+  EXPECT_THAT(worker_.MakeBeat().made(), SizeIs(1));
+  EXPECT_THAT(worker_.OnReply(Granting({lease})).added, IsEmpty());
+  WorkerReply taken;
+  taken.add_made_taken(5);
+  worker_.OnReply(taken);
+  EXPECT_THAT(worker_.MakeBeat().made(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace penstock::service

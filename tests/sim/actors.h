@@ -1,0 +1,207 @@
+// The processes of a simulated service, around the real state machines.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/clock.h"
+#include "penstock/service/client/client_state.h"
+#include "penstock/service/dispatcher/dispatcher.h"
+#include "penstock/service/store/memory_store.h"
+#include "penstock/service/worker/worker_state.h"
+#include "sim/cluster.h"
+#include "sim/world.h"
+
+namespace penstock::sim {
+
+// Bundle and position of an item.
+using Item = std::pair<uint64_t, uint64_t>;
+
+// The world's time.
+class VirtualClock final : public Clock {
+ public:
+  explicit VirtualClock(const World& world) : world_(world) {}
+  int64_t NowNanos() const override { return world_.now_ms() * 1'000'000; }
+
+ private:
+  const World& world_;
+};
+
+class DispatcherActor;
+class WorkerActor;
+
+// What all processes share.
+struct Site {
+  Site(World& the_world, const Plan& the_plan)
+      : world(the_world), plan(the_plan) {}
+
+  World& world;
+  const Plan& plan;
+  VirtualClock clock{world};
+  std::shared_ptr<store::MemoryDisk> disk =
+      std::make_shared<store::MemoryDisk>();
+  std::vector<std::shared_ptr<DispatcherActor>> dispatchers;  // the last is it
+  std::map<std::string, std::shared_ptr<WorkerActor>> workers;  // by address
+  service::Manifest manifest;
+  std::string failure;  // what an actor found wrong
+  std::function<void()> restart_dispatcher;
+
+  uint64_t ItemsOf(uint64_t bundle) const;
+  uint64_t DigestOf(uint64_t bundle) const;
+  // Delivers once, never, or twice, sooner or later.
+  void Send(const std::function<void()>& deliver);
+  // The one that hears a message now: mostly the last.
+  std::shared_ptr<DispatcherActor> Listening();
+};
+
+class DispatcherActor final
+    : public std::enable_shared_from_this<DispatcherActor> {
+ public:
+  explicit DispatcherActor(Site& site);
+  void Start();
+  void Die();
+  // Does nothing for a while, and then goes on as if nothing had been.
+  void Pause(int64_t ms);
+  bool is_dead() const { return is_dead_; }
+  service::Dispatcher& dispatcher() { return *dispatcher_; }
+
+  // `reply` runs when the answer is on its way, at this end.
+  void OnWorker(const service::WorkerBeat& beat,
+                std::function<void(const service::WorkerReply&)> reply);
+  void OnClient(const service::ClientBeat& beat,
+                std::function<void(const service::ClientReply&)> reply);
+  void OnOpen(
+      const service::OpenRequest& request,
+      std::function<void(const absl::StatusOr<service::OpenReply>&)> reply);
+  void OnRelease(const service::ReleaseRequest& request,
+                 std::function<void()> reply);
+
+ private:
+  // Runs `handle` now or, when paused, later.
+  void Handle(const std::function<void()>& handle);
+  // Has the store write what is due, a little later.
+  void WriteSoon();
+  void Tick();
+
+  Site& site_;
+  store::MemoryStore store_;
+  std::unique_ptr<service::Dispatcher> dispatcher_;
+  bool is_dead_ = false;
+  int64_t paused_until_ms_ = 0;
+};
+
+class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
+ public:
+  WorkerActor(Site& site, uint64_t id);
+  void Start();
+  void Die() { is_dead_ = true; }
+  void Pause(int64_t ms);
+  void Drain();
+  bool is_dead() const { return is_dead_; }
+  bool is_draining() const { return is_draining_; }
+
+  // Sends frames until the end or until it cannot: `frame` gives false once
+  // nobody listens; `broken` says why nothing more comes.
+  void Read(const service::EpochId& epoch, uint64_t bundle, uint64_t attempt,
+            uint64_t from, std::function<bool(const service::FrameHead&)> frame,
+            std::function<void(const std::string&)> broken);
+
+ private:
+  struct Reading {
+    service::EpochId epoch;
+    uint64_t bundle;
+    uint64_t attempt;
+    uint64_t next;
+    std::function<bool(const service::FrameHead&)> frame;
+    std::function<void(const std::string&)> broken;
+  };
+  void Beat();
+  void Compute();
+  void Go(std::shared_ptr<Reading> reading);
+  int64_t Paused() const;
+
+  Site& site_;
+  const uint64_t id_;
+  service::WorkerState state_;
+  bool is_dead_ = false;
+  bool is_draining_ = false;
+  bool is_beating_ = false;
+  uint64_t beats_ = 0;
+  int64_t paused_until_ms_ = 0;
+};
+
+// A trainer and the engine beside it.
+class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
+ public:
+  ConsumerActor(Site& site, uint32_t slot, uint32_t slots, uint64_t number);
+  // From a checkpoint, or from the beginning.
+  void Start(std::vector<service::ConsumerState> states);
+  // The whole process.
+  void Die() { is_dead_ = true; }
+  // The engine alone; another one takes its place.
+  void KillEngine();
+  // It has had enough.
+  void Leave();
+
+  bool has_ended() const { return has_ended_; }
+  bool has_left() const { return has_left_; }
+  bool is_heard() const { return is_heard_; }  // that it has left
+  uint32_t slot() const { return slot_; }
+  // What the trainer wrote down, and where it was then.
+  const std::vector<Item>& ledger() const { return ledger_; }
+  const std::optional<service::ConsumerState>& state() const { return state_; }
+  // What its ledger begins with: that of the checkpoint.
+  void SetLedger(std::vector<Item> ledger) { ledger_ = std::move(ledger); }
+
+ private:
+  struct Given {
+    Item item;
+    service::ConsumerState after;
+  };
+  struct Engine {
+    std::optional<service::ClientState> client;
+    std::map<uint64_t, std::deque<Item>> received;  // by bundle
+    std::deque<uint64_t> order;  // bundles of items as they came
+    std::deque<Given> given;
+    bool is_beating = false;
+    uint64_t beats = 0;
+    uint64_t reads = 0;
+    std::map<uint64_t, uint64_t> reading;  // bundle -> number of the read
+  };
+  using EnginePtr = std::shared_ptr<Engine>;
+
+  void Open(const EnginePtr& engine);
+  void Beat(const EnginePtr& engine);
+  void Act(const EnginePtr& engine,
+           const service::ClientState::Actions& actions);
+  void Fill(Engine& engine);
+  void SendRelease(const service::ReleaseRequest& request);
+  void Train();
+  bool IsCurrent(const EnginePtr& engine) const {
+    return !is_dead_ && engine == engine_;
+  }
+
+  Site& site_;
+  const uint32_t slot_;
+  const uint32_t slots_;
+  const uint64_t number_;
+  EnginePtr engine_;
+  std::vector<service::ConsumerState> begins_with_;
+  uint64_t request_ = 0;      // that opens; the trainer's, not an engine's
+  bool is_resuming_ = false;  // it was opened, and `state_` is where it is
+  std::optional<service::ConsumerState> state_;
+  std::vector<Item> ledger_;
+  bool is_dead_ = false;
+  bool has_ended_ = false;
+  bool has_left_ = false;
+  bool is_heard_ = false;
+  bool is_training_ = false;
+};
+
+}  // namespace penstock::sim

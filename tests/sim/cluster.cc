@@ -1,0 +1,372 @@
+#include "sim/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sim/actors.h"
+
+namespace penstock::sim {
+namespace {
+
+// Of virtual time: longer than any epoch takes once faults have stopped.
+constexpr int64_t kMostMs = 600'000;
+
+class Cluster final {
+ public:
+  Cluster(const Plan& plan, World& world) : site_(world, plan) {
+    site_.manifest.set_rows(plan.bundles);
+    site_.manifest.set_rows_per_bundle(1);
+    site_.manifest.set_passes(1);
+    site_.restart_dispatcher = [this] {
+      site_.world.After(site_.world.rng().Between(100, 3'000),
+                        [this] { StartDispatcher(); });
+    };
+  }
+
+  // Events hold on to what is here.
+  ~Cluster() { site_.world.End(); }
+
+  Outcome Run() {
+    StartDispatcher();
+    for (int i = 0; i < site_.plan.workers; ++i) StartWorker();
+    const auto slots = static_cast<uint32_t>(site_.plan.consumers);
+    for (uint32_t slot = 0; slot < slots; ++slot) {
+      StartConsumer(slot, slots, {});
+    }
+    ScheduleFaults();
+    World& world = site_.world;
+    while (!IsOver() && site_.failure.empty() && world.now_ms() < kMostMs) {
+      if (!world.Step()) break;
+    }
+    Outcome outcome;
+    outcome.what = site_.failure.empty() ? Check() : site_.failure;
+    outcome.is_right = outcome.what.empty();
+    outcome.digest = world.digest();
+    outcome.virtual_ms = world.now_ms();
+    outcome.items = Delivered().size();
+    outcome.faults = faults_;
+    outcome.story = world.story();
+    return outcome;
+  }
+
+ private:
+  void StartDispatcher() {
+    auto dispatcher = std::make_shared<DispatcherActor>(site_);
+    site_.dispatchers.push_back(dispatcher);
+    dispatcher->Start();
+  }
+
+  void StartWorker() {
+    const uint64_t id = ++last_worker_;
+    auto worker = std::make_shared<WorkerActor>(site_, id);
+    site_.workers[absl::StrCat("w", id)] = worker;
+    worker->Start();
+  }
+
+  void StartConsumer(uint32_t slot, uint32_t slots,
+                     std::vector<service::ConsumerState> states) {
+    auto consumer =
+        std::make_shared<ConsumerActor>(site_, slot, slots, ++last_consumer_);
+    consumers_.push_back(consumer);
+    consumer->Start(std::move(states));
+  }
+
+  std::shared_ptr<WorkerActor> AnyWorker() {
+    std::vector<std::shared_ptr<WorkerActor>> alive;
+    for (const auto& [address, worker] : site_.workers) {
+      if (!worker->is_dead() && !worker->is_draining()) alive.push_back(worker);
+    }
+    if (alive.empty()) return nullptr;
+    return alive[site_.world.rng().Below(alive.size())];
+  }
+
+  void ScheduleFaults() {
+    const Plan& plan = site_.plan;
+    Rng& rng = site_.world.rng();
+    const auto schedule = [&](int count, std::function<void()> fault) {
+      for (int i = 0; i < count; ++i) {
+        site_.world.After(rng.Between(0, plan.fault_ms), [this, fault] {
+          ++faults_;
+          fault();
+        });
+      }
+    };
+    schedule(plan.dispatcher_crashes, [this] {
+      site_.world.Tell("the dispatcher dies");
+      site_.dispatchers.back()->Die();
+      site_.restart_dispatcher();
+    });
+    schedule(plan.zombies, [this] {
+      site_.world.Tell("the dispatcher hangs, and another one starts");
+      site_.dispatchers.back()->Pause(site_.world.rng().Between(500, 8'000));
+      site_.restart_dispatcher();
+    });
+    schedule(plan.disk_errors, [this] {
+      using store::Fault;
+      static constexpr Fault kFaults[] = {
+          Fault::kErrorBefore, Fault::kErrorAfter, Fault::kCrashBefore,
+          Fault::kCrashAfter};
+      site_.world.Tell("the dispatcher's disk fails");
+      site_.disk->FailCommit(1, kFaults[site_.world.rng().Below(4)]);
+    });
+    schedule(plan.full_disks, [this] {
+      site_.world.Tell("the dispatcher's disk is full");
+      site_.disk->SetFull(true);
+      site_.world.After(site_.world.rng().Between(100, 5'000), [this] {
+        site_.world.Tell("there is room on the disk again");
+        site_.disk->SetFull(false);
+      });
+    });
+    schedule(plan.worker_crashes, [this] {
+      if (const auto worker = AnyWorker()) {
+        site_.world.Tell("a worker dies");
+        worker->Die();
+        site_.world.After(site_.world.rng().Between(100, 2'000),
+                          [this] { StartWorker(); });
+      }
+    });
+    schedule(plan.worker_pauses, [this] {
+      if (const auto worker = AnyWorker()) {
+        site_.world.Tell("a worker hangs");
+        worker->Pause(site_.world.rng().Between(500, 6'000));
+      }
+    });
+    schedule(plan.drains, [this] {
+      if (const auto worker = AnyWorker()) {
+        site_.world.Tell("a worker drains");
+        worker->Drain();
+        StartWorker();
+      }
+    });
+    schedule(plan.engine_deaths, [this] {
+      consumers_[site_.world.rng().Below(consumers_.size())]->KillEngine();
+    });
+    schedule(plan.departures, [this] {
+      int active = 0;
+      for (const auto& each : consumers_) {
+        active += !each->has_ended() && !each->has_left();
+      }
+      if (active < 2) return;
+      consumers_[site_.world.rng().Below(consumers_.size())]->Leave();
+    });
+    schedule(plan.restores, [this] { Checkpoint(); });
+  }
+
+  void Checkpoint() {
+    std::vector<service::ConsumerState> states;
+    for (const auto& consumer : consumers_) {
+      if (!consumer->state()) return;  // nothing to save yet
+      states.push_back(*consumer->state());
+    }
+    const std::vector<Item> ledger = Delivered();
+    site_.world.Tell(
+        absl::StrCat("a checkpoint after ", ledger.size(), " items"));
+    const uint64_t generation = states[0].epoch().generation();
+    site_.world.After(
+        site_.world.rng().Between(10, 4'000),
+        [this, states, ledger, generation] {
+          // One of before a restore that came in between is of no use.
+          for (const auto& consumer : consumers_) {
+            if (!consumer->state() ||
+                consumer->state()->epoch().generation() != generation) {
+              return;
+            }
+          }
+          Rng& rng = site_.world.rng();
+          for (const auto& consumer : consumers_) consumer->Die();
+          consumers_.clear();
+          base_ = ledger;
+          const auto before = static_cast<uint32_t>(states.size());
+          const auto slots = rng.Chance(0.5)
+                                 ? before
+                                 : static_cast<uint32_t>(rng.Between(1, 4));
+          const bool is_each_its_own = slots == before && rng.Chance(0.5);
+          site_.world.Tell(absl::StrCat("all consumers die; ", slots,
+                                        " go on from the checkpoint"));
+          for (uint32_t slot = 0; slot < slots; ++slot) {
+            std::vector<service::ConsumerState> own = states;
+            if (is_each_its_own) {
+              std::erase_if(
+                  own, [&](const auto& state) { return state.slot() != slot; });
+            }
+            StartConsumer(slot, slots, std::move(own));
+          }
+        });
+  }
+
+  bool IsOver() const {
+    if (site_.world.now_ms() < site_.plan.fault_ms + 4'000 &&
+        site_.plan.restores > 0) {
+      return false;  // somebody may go back yet
+    }
+    return std::ranges::all_of(consumers_, [](const auto& consumer) {
+      return (consumer->has_ended() || consumer->has_left()) &&
+             consumer->is_heard();
+    });
+  }
+
+  std::vector<Item> Delivered() const {
+    std::vector<Item> all = base_;
+    for (const auto& consumer : consumers_) {
+      all.insert(all.end(), consumer->ledger().begin(),
+                 consumer->ledger().end());
+    }
+    return all;
+  }
+
+  // What is wrong; empty: nothing.
+  std::string Check() const {
+    if (!IsOver()) {
+      std::string what = "stuck: consumers have not ended";
+      const auto& last = site_.dispatchers.back();
+      if (last->is_dead()) return what + ": no dispatcher";
+      if (last->dispatcher().is_disk_full()) what += ": the disk is full";
+      last->dispatcher().Look([&](const service::DispatcherState& state) {
+        absl::StrAppend(&what, "; ", state.workers().size(), " workers");
+        const service::EpochState* epoch = state.FindEpoch("job", 0);
+        if (epoch == nullptr) return;
+        absl::StrAppend(&what, ", ", epoch->done().size(), " done, ",
+                        epoch->Unowned().size(), " unowned");
+        for (uint32_t slot = 0; slot < 4; ++slot) {
+          for (const auto& owned : epoch->OwnedBy(slot)) {
+            absl::StrAppend(&what, ", ", owned.bundle, " of slot ", slot,
+                            " at ", owned.worker);
+          }
+        }
+      });
+      return what;
+    }
+    std::map<Item, int> times;
+    for (const Item& item : Delivered()) ++times[item];
+    for (const auto& [item, count] : times) {
+      if (item.first >= site_.plan.bundles ||
+          item.second >= site_.ItemsOf(item.first)) {
+        return absl::StrCat("there is no item ", item.second, " of bundle ",
+                            item.first);
+      }
+      if (count > 1) {
+        return absl::StrCat("item ", item.second, " of bundle ", item.first,
+                            " came ", count, " times");
+      }
+    }
+    if (site_.plan.is_at_most_once) return "";
+    // When all others have ended, what the last one leaves is nobody's.
+    std::set<Item> left;
+    if (site_.plan.departures > 0) left = LeftBehind();
+    for (uint64_t bundle = 0; bundle < site_.plan.bundles; ++bundle) {
+      for (uint64_t i = 0; i < site_.ItemsOf(bundle); ++i) {
+        if (!times.contains({bundle, i}) && !left.contains({bundle, i})) {
+          return absl::StrCat("item ", i, " of bundle ", bundle, " never came");
+        }
+      }
+    }
+    return "";
+  }
+
+  std::set<Item> LeftBehind() const {
+    std::set<Item> left;
+    site_.dispatchers.back()->dispatcher().Look(
+        [&](const service::DispatcherState& state) {
+          const service::EpochState* epoch = state.FindEpoch("job", 0);
+          if (epoch == nullptr) return;
+          for (const service::Cursor& cursor : epoch->Unowned()) {
+            const uint64_t items = site_.ItemsOf(cursor.bundle());
+            for (uint64_t i = cursor.position(); i < items; ++i) {
+              left.insert({cursor.bundle(), i});
+            }
+          }
+        });
+    return left;
+  }
+
+  Site site_;
+  std::vector<std::shared_ptr<ConsumerActor>> consumers_;
+  std::vector<Item> base_;
+  uint64_t last_worker_ = 0;
+  uint64_t last_consumer_ = 0;
+  uint64_t faults_ = 0;
+};
+
+}  // namespace
+
+uint64_t Site::ItemsOf(uint64_t bundle) const {
+  return Combine(plan.seed, bundle) % (plan.most_items + 1);
+}
+
+uint64_t Site::DigestOf(uint64_t bundle) const {
+  return Combine(~plan.seed, bundle);
+}
+
+void Site::Send(const std::function<void()>& deliver) {
+  Rng& rng = world.rng();
+  const bool is_calm = world.now_ms() > plan.fault_ms;
+  if (!is_calm && rng.Chance(plan.loss)) return;
+  const int64_t most = is_calm ? 5 : plan.most_delay_ms;
+  world.After(rng.Between(0, most), deliver);
+  if (!is_calm && rng.Chance(plan.duplication)) {
+    world.After(rng.Between(0, 3 * most), deliver);
+  }
+}
+
+std::shared_ptr<DispatcherActor> Site::Listening() {
+  if (dispatchers.size() > 1 && world.rng().Chance(0.2)) {
+    const auto& before = dispatchers[dispatchers.size() - 2];
+    if (!before->is_dead()) return before;
+  }
+  return dispatchers.back()->is_dead() ? nullptr : dispatchers.back();
+}
+
+Plan Plan::Random(uint64_t seed) {
+  Rng rng(seed ^ 0x5e1f);
+  Plan plan;
+  plan.seed = seed;
+  plan.workers = static_cast<int>(rng.Between(1, 4));
+  plan.consumers = static_cast<int>(rng.Between(1, 3));
+  plan.bundles = static_cast<uint64_t>(rng.Between(0, 24));
+  plan.most_items = static_cast<uint64_t>(rng.Between(0, 12));
+  plan.is_ordered = rng.Chance(0.25);
+  plan.is_at_most_once = rng.Chance(0.1);
+  plan.loss =
+      rng.Chance(0.5) ? 0 : 0.3 * static_cast<double>(rng.Below(100)) / 100;
+  plan.duplication = rng.Chance(0.5) ? 0 : 0.2;
+  plan.most_delay_ms = rng.Chance(0.5) ? 5 : rng.Between(5, 3'000);
+  plan.broken_reads = rng.Chance(0.5) ? 0 : 0.1;
+  plan.fault_ms = rng.Between(1'000, 15'000);
+  const auto some = [&](double share, int most) {
+    return rng.Chance(share) ? static_cast<int>(rng.Between(1, most)) : 0;
+  };
+  plan.dispatcher_crashes = some(0.4, 4);
+  plan.zombies = some(0.3, 2);
+  plan.disk_errors = some(0.2, 2);
+  plan.full_disks = some(0.2, 1);
+  plan.worker_crashes = some(0.5, 5);
+  plan.worker_pauses = some(0.3, 3);
+  plan.drains = some(0.2, 2);
+  plan.engine_deaths = some(0.4, 3);
+  plan.restores = some(0.3, 2);
+  if (plan.restores == 0 && !plan.is_ordered) plan.departures = some(0.3, 1);
+  return plan;
+}
+
+std::string Plan::ToString() const {
+  return absl::StrCat(
+      "seed ", seed, ": ", workers, " workers, ", consumers, " consumers, ",
+      bundles, " bundles of up to ", most_items, " items",
+      is_ordered ? ", in order" : "", is_at_most_once ? ", at most once" : "",
+      "; loss ", loss, ", duplication ", duplication, ", delay ", most_delay_ms,
+      " ms, broken reads ", broken_reads, "; in ", fault_ms,
+      " ms: ", dispatcher_crashes, " dispatcher crashes, ", zombies,
+      " zombies, ", disk_errors, " disk errors, ", full_disks, " full disks, ",
+      worker_crashes, " worker crashes, ", worker_pauses, " hangs, ", drains,
+      " drains, ", engine_deaths, " engine deaths, ", restores, " restores, ",
+      departures, " departures");
+}
+
+Outcome Simulate(const Plan& plan, bool keeps_story) {
+  World world(plan.seed);
+  world.keeps_story = keeps_story;
+  return Cluster(plan, world).Run();
+}
+
+}  // namespace penstock::sim

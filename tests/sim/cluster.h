@@ -1,0 +1,63 @@
+// A service in virtual time: the real state machines of dispatcher, workers and
+// clients, with everything around them made up: a network that loses, repeats
+// and delays, a disk that forgets what was not committed, processes that die,
+// hang, and come back as others.
+//
+// Items are numbers: a trainer writes down each one that it gets. When all have
+// ended, what they wrote down must be every item of the epoch, once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/world.h"
+
+namespace penstock::sim {
+
+struct Plan {
+  uint64_t seed = 0;
+  int workers = 2;
+  int consumers = 1;
+  uint64_t bundles = 12;
+  uint64_t most_items = 9;  // of a bundle; some have none
+  bool is_ordered = false;
+  bool is_at_most_once = false;
+  double loss = 0;  // of messages
+  double duplication = 0;
+  int64_t most_delay_ms = 5;
+  double broken_reads = 0;  // per frame
+  // Faults of each kind, at random times in the first `fault_ms`.
+  int64_t fault_ms = 20'000;
+  int dispatcher_crashes = 0;
+  int zombies = 0;
+  int disk_errors = 0;  // a commit fails, written or not: the dispatcher ends
+  int full_disks = 0;
+  int worker_crashes = 0;
+  int worker_pauses = 0;
+  int drains = 0;
+  int engine_deaths = 0;
+  int restores = 0;
+  int departures = 0;  // of consumers that release what they have
+
+  static Plan Random(uint64_t seed);
+  std::string ToString() const;
+};
+
+struct Outcome {
+  bool is_right = false;
+  std::string what;  // is wrong
+  uint64_t digest = 0;
+  int64_t virtual_ms = 0;
+  uint64_t items = 0;
+  uint64_t faults = 0;
+  std::vector<std::string> story;
+};
+
+Outcome Simulate(const Plan& plan, bool keeps_story);
+
+}  // namespace penstock::sim

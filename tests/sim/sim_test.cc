@@ -1,0 +1,53 @@
+#include <cstdint>
+
+#include "gtest/gtest.h"
+#include "sim/cluster.h"
+
+namespace penstock::sim {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    !defined(NDEBUG)
+constexpr uint64_t kSeeds = 300;
+#else
+constexpr uint64_t kSeeds = 20'000;
+#endif
+
+// Nothing lost, nothing twice, nothing stuck; `sim --story SEED` tells how it
+// came to it.
+TEST(Sim, EverySeedIsRight) {
+  uint64_t items = 0, faults = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Outcome outcome = Simulate(Plan::Random(seed), false);
+    ASSERT_TRUE(outcome.is_right)
+        << Plan::Random(seed).ToString() << "\n  " << outcome.what;
+    items += outcome.items;
+    faults += outcome.faults;
+  }
+  // It does look at something.
+  EXPECT_GT(items, 20 * kSeeds);
+  EXPECT_GT(faults, 2 * kSeeds);
+}
+
+TEST(Sim, ASeedRepeats) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const Outcome once = Simulate(Plan::Random(seed), false);
+    const Outcome again = Simulate(Plan::Random(seed), true);
+    EXPECT_EQ(once.digest, again.digest) << seed;
+    EXPECT_EQ(once.virtual_ms, again.virtual_ms) << seed;
+    EXPECT_FALSE(again.story.empty());
+  }
+}
+
+// Without faults, an epoch takes about as long as its trainer.
+TEST(Sim, AQuietEpochIsQuick) {
+  Plan plan;
+  plan.seed = 7;
+  plan.consumers = 2;
+  const Outcome outcome = Simulate(plan, false);
+  EXPECT_TRUE(outcome.is_right) << outcome.what;
+  EXPECT_LT(outcome.virtual_ms, 5'000);
+}
+
+}  // namespace
+}  // namespace penstock::sim

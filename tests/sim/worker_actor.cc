@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <utility>
+
+#include "sim/actors.h"
+
+namespace penstock::sim {
+
+using service::FrameHead;
+using service::Lease;
+using service::WorkerReply;
+using service::WorkerState;
+
+WorkerActor::WorkerActor(Site& site, uint64_t id)
+    : site_(site),
+      id_(id),
+      state_(WorkerState::Settings{id, "w" + std::to_string(id), 4, 2}) {}
+
+void WorkerActor::Start() {
+  site_.world.Tell("worker " + std::to_string(id_) + " starts");
+  Beat();
+}
+
+void WorkerActor::Pause(int64_t ms) {
+  paused_until_ms_ = site_.world.now_ms() + ms;
+}
+
+int64_t WorkerActor::Paused() const {
+  return std::max<int64_t>(0, paused_until_ms_ - site_.world.now_ms());
+}
+
+void WorkerActor::Drain() {
+  is_draining_ = true;
+  state_.Drain();
+}
+
+void WorkerActor::Beat() {
+  if (is_dead_) return;
+  if (is_draining_ && state_.is_drained()) {
+    site_.world.Tell("worker " + std::to_string(id_) + " has drained");
+    is_dead_ = true;
+    return;
+  }
+  const auto self = shared_from_this();
+  site_.world.After(Paused() + site_.world.rng().Between(100, 300),
+                    [self] { self->Beat(); });
+  if (Paused() > 0) return;
+  // One that was not answered in time is given up.
+  const uint64_t number = ++beats_;
+  const service::WorkerBeat beat = state_.MakeBeat();
+  site_.Send([self, beat, number] {
+    const auto dispatcher = self->site_.Listening();
+    if (dispatcher == nullptr) return;
+    dispatcher->OnWorker(beat, [self, number](const WorkerReply& reply) {
+      self->site_.Send([self, number, reply] {
+        if (self->is_dead_ || number + 3 < self->beats_) return;
+        const auto apply = [self, reply] {
+          if (self->is_dead_) return;
+          self->state_.OnReply(reply);
+          self->Compute();
+        };
+        self->site_.world.After(self->Paused(), apply);
+      });
+    });
+  });
+}
+
+void WorkerActor::Compute() {
+  while (const std::optional<Lease> lease = state_.Start()) {
+    const auto self = shared_from_this();
+    if (lease->is_for_manifest()) {
+      site_.world.After(site_.world.rng().Between(1, 50),
+                        [self, lease = *lease] {
+                          if (self->is_dead_) return;
+                          self->state_.OnManifest(lease, self->site_.manifest);
+                          self->Compute();
+                        });
+      continue;
+    }
+    const auto items = static_cast<int64_t>(site_.ItemsOf(lease->bundle()));
+    site_.world.After(1 + items * site_.world.rng().Between(1, 60),
+                      [self, lease = *lease] {
+                        if (self->is_dead_) return;
+                        self->state_.OnComputed(lease);
+                        self->Compute();
+                      });
+  }
+}
+
+void WorkerActor::Read(const service::EpochId& epoch, uint64_t bundle,
+                       uint64_t attempt, uint64_t from,
+                       std::function<bool(const FrameHead&)> frame,
+                       std::function<void(const std::string&)> broken) {
+  state_.Hurry(epoch, bundle);
+  auto reading = std::make_shared<Reading>(Reading{
+      epoch, bundle, attempt, from, std::move(frame), std::move(broken)});
+  Go(reading);
+}
+
+void WorkerActor::Go(std::shared_ptr<Reading> reading) {
+  Rng& rng = site_.world.rng();
+  if (is_dead_) return reading->broken("the connection was reset");
+  const auto again = [self = shared_from_this(), reading] {
+    self->Go(reading);
+  };
+  if (Paused() > 0) return site_.world.After(Paused(), again);
+  const Lease* lease = state_.Find(reading->epoch, reading->bundle);
+  if (lease == nullptr) return reading->broken("it does not hold that bundle");
+  if (rng.Chance(site_.plan.broken_reads)) {
+    return reading->broken("the connection was cut");
+  }
+  FrameHead head;
+  head.epoch = reading->epoch;
+  head.bundle = reading->bundle;
+  head.attempt = reading->attempt;
+  const uint64_t items = site_.ItemsOf(reading->bundle);
+  // Attempts cut their frames in different places, and may begin a little
+  // before what was asked for.
+  const uint64_t back =
+      std::min<uint64_t>(reading->next, rng.Chance(0.3) ? rng.Below(3) : 0);
+  head.position = std::min(items, reading->next - back);
+  head.items = std::min<uint64_t>(items - head.position, 1 + rng.Below(4));
+  head.is_end = head.position + head.items == items;
+  if (head.is_end) head.digest = site_.DigestOf(reading->bundle);
+  reading->next = std::max(reading->next, head.position + head.items);
+  const int64_t delay = rng.Between(0, site_.plan.most_delay_ms);
+  site_.world.After(delay, [self = shared_from_this(), reading, head, again] {
+    if (!reading->frame(head) || head.is_end) return;
+    self->site_.world.After(self->site_.world.rng().Between(0, 30), again);
+  });
+}
+
+}  // namespace penstock::sim
