@@ -30,6 +30,8 @@
 
 namespace penstock::engine {
 
+class Receiver;
+
 // What the engine's iterators have in common. All of it thread-safe, and alive
 // until the last run has ended.
 struct Environment {
@@ -47,6 +49,8 @@ struct Environment {
   std::shared_ptr<KeptDisk> kept_disk;
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;
+  // Rows that other engines compute; null where there are none.
+  Receiver* receiver = nullptr;
   // The user's Python functions; null where there are none.
   RowFunctions* functions = nullptr;
   // Where rows are best computed that become frames; null: anywhere.
