@@ -19,6 +19,7 @@
 #include "penstock/engine/ops/random.h"
 #include "penstock/engine/ops/range.h"
 #include "penstock/engine/ops/read_files.h"
+#include "penstock/engine/ops/received.h"
 #include "penstock/engine/ops/repeat.h"
 #include "penstock/engine/ops/rows.h"
 #include "penstock/engine/ops/scan.h"
@@ -128,6 +129,8 @@ OperatorOr BuildOperator(const plan::Node& node,
       return MakeSparseBatch(node.sparse_batch(), in, context);
     case plan::Node::kPack:
       return MakePack(node.pack(), in, context);
+    case plan::Node::kReceived:
+      return MakeReceived(node.received(), context);
     case plan::Node::OP_NOT_SET:
       break;
   }

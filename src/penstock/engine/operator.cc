@@ -16,6 +16,15 @@ uint64_t Run::RandomKey(const OpInfo& info, bool with_epoch) const {
   return with_epoch ? Combine(key, state.epoch) : key;
 }
 
+uint64_t Run::PartKey(const OpInfo& info) const {
+  // Inputs come before their users: what is after the source has a later id.
+  if (info.id <= part_ops.source || part_ops.source < 0 ||
+      info.described.has_inside()) {
+    return 0;
+  }
+  return Combine(0x7061727473, static_cast<uint64_t>(options.part->begin));
+}
+
 std::shared_ptr<io::FileSystem> Run::FilesOf(const OpInfo& info) const {
   const auto found = file_logs.find(info.id);
   if (found != file_logs.end()) return found->second;
@@ -93,13 +102,18 @@ absl::StatusOr<int64_t> IntegerOf(const plan::Value& value, const Scope& scope,
 }
 
 Buffer SourceLineage(const Scope& scope, int64_t first, int64_t rows) {
+  return SourceLineage(scope, scope.lineage, first, rows);
+}
+
+Buffer SourceLineage(const Scope& scope, uint64_t lineage, int64_t first,
+                     int64_t rows) {
   if (!scope.run->options.needs_lineage) return Buffer();
-  Buffer lineage = Buffer::Allocate(rows * sizeof(uint64_t));
-  uint64_t* out = lineage.MutableAs<uint64_t>();
+  Buffer words = Buffer::Allocate(rows * sizeof(uint64_t));
+  uint64_t* out = words.MutableAs<uint64_t>();
   for (int64_t i = 0; i < rows; ++i) {
-    out[i] = Combine(scope.lineage, static_cast<uint64_t>(first + i));
+    out[i] = Combine(lineage, static_cast<uint64_t>(first + i));
   }
-  return lineage;
+  return words;
 }
 
 Buffer GroupLineage(const Chunk& chunk, int64_t size) {

@@ -108,6 +108,10 @@ absl::StatusOr<int64_t> IntegerOf(const plan::Value& value, const Scope& scope,
 // The rows' lineage for rows whose ordinals begin at `first`, or nothing if
 // the run needs none. To be set by every source.
 Buffer SourceLineage(const Scope& scope, int64_t first, int64_t rows);
+// The same, beginning with `lineage` instead of the scope's: of rows that are
+// counted in several parts.
+Buffer SourceLineage(const Scope& scope, uint64_t lineage, int64_t first,
+                     int64_t rows);
 
 // The lineage of groups of `size` consecutive rows of `chunk`, each of which
 // becomes a row.

@@ -10,6 +10,7 @@
 #include "penstock/base/status.h"
 #include "penstock/engine/build.h"
 #include "penstock/engine/ops/keep.h"
+#include "penstock/engine/ops/part.h"
 #include "penstock/functions/function.h"
 #include "penstock/io/crc32c.h"
 #include "penstock/plan/convert.h"
@@ -191,6 +192,9 @@ class Builder final {
           operators[i],
           BuildOperator(node, std::move(inputs), input_rows, context));
       operators[i] = Located(operators[i], infos[i]);
+      if (prefix.empty() && !node.has_read_files()) {
+        operators[i] = MakePart(operators[i], *infos[i]);
+      }
       if (keep.has_value()) {
         operators[i] = keep->After(i, operators[i], *infos[i], *pipeline_);
       }
@@ -198,7 +202,12 @@ class Builder final {
     if (operators.empty()) {
       return absl::InvalidArgumentError("a plan must have a node; got none");
     }
-    if (prefix.empty()) pipeline_->root_info_ = infos.back();
+    if (prefix.empty()) {
+      pipeline_->root_info_ = infos.back();
+      for (const OpInfo* info : infos) {
+        pipeline_->op_of_node_.push_back(info == nullptr ? -1 : info->id);
+      }
+    }
     return operators.back();
   }
 
@@ -379,9 +388,45 @@ void Instances::Drop(uint64_t instance) {
 
 namespace {
 
-std::shared_ptr<Run> MakeRun(
+absl::StatusOr<int> OpOf(const Pipeline& pipeline, std::optional<int> node) {
+  if (!node.has_value()) return -1;
+  if (*node >= 0 && *node < pipeline.num_nodes() &&
+      pipeline.OpOfNode(*node) >= 0) {
+    return pipeline.OpOfNode(*node);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a part must be of a node of the plan, which has ",
+                   pipeline.num_nodes(), "; got number ", *node));
+}
+
+absl::Status SetPart(const Pipeline& pipeline, const RunPart& part, Run& run) {
+  if (part.begin < 0 || part.end < part.begin) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a part must have rows [begin, end) with 0 <= begin <= "
+                     "end; got [",
+                     part.begin, ", ", part.end, ")"));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(run.part_ops.source, OpOf(pipeline, part.node));
+  PENSTOCK_ASSIGN_OR_RETURN(run.part_ops.repeat, OpOf(pipeline, part.repeat));
+  PENSTOCK_ASSIGN_OR_RETURN(run.part_ops.stitch, OpOf(pipeline, part.stitch));
+  run.options.part = part;
+  run.options.needs_lineage |= part.gives_lineage;
+  // Positions among its rows have a meaning for others.
+  run.options.is_deterministic = true;
+  return absl::OkStatus();
+}
+
+// What states of a run fit.
+std::string StateName(const Pipeline& pipeline, const Run& run) {
+  if (!run.options.part.has_value()) return pipeline.fingerprint();
+  const RunPart& part = *run.options.part;
+  return absl::StrCat(pipeline.fingerprint(), ", rows ", part.begin, " to ",
+                      part.end, " of pass ", part.pass, ".", part.iteration);
+}
+
+absl::StatusOr<std::shared_ptr<Run>> MakeRun(
     const std::shared_ptr<const Pipeline>& shared_pipeline,
-    const Environment& environment) {
+    const Environment& environment, const std::optional<RunPart>& part) {
   const Pipeline& pipeline = *shared_pipeline;
   auto run = std::make_shared<Run>();
   run->pipeline = shared_pipeline;
@@ -410,6 +455,9 @@ std::shared_ptr<Run> MakeRun(
   for (const OpInfo& info : pipeline.ops()) {
     if (info.instance != 0) run->instances.push_back(info.instance);
   }
+  if (part.has_value()) {
+    PENSTOCK_RETURN_IF_ERROR(SetPart(pipeline, *part, *run));
+  }
   return run;
 }
 
@@ -432,6 +480,9 @@ absl::StatusOr<Pull> Iterator::Next(const Request& request) {
 absl::Status Iterator::Open() {
   Scope scope;
   scope.run = run_;
+  if (run_->options.part.has_value()) {
+    scope.iteration = run_->options.part->iteration;
+  }
   PENSTOCK_ASSIGN_OR_RETURN(root_, pipeline_->root().Start(scope));
   return absl::OkStatus();
 }
@@ -439,8 +490,9 @@ absl::Status Iterator::Open() {
 absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Start(
     std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
     Instances& instances, std::optional<uint64_t> epoch,
-    std::optional<uint64_t> seed) {
-  std::shared_ptr<Run> run = MakeRun(pipeline, environment);
+    std::optional<uint64_t> seed, const std::optional<RunPart>& part) {
+  PENSTOCK_ASSIGN_OR_RETURN(std::shared_ptr<Run> run,
+                            MakeRun(pipeline, environment, part));
   for (const OpInfo& info : pipeline->ops()) {
     RandomState& state = run->random[info.id];
     if (info.instance == 0) continue;
@@ -461,7 +513,7 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Start(
 std::string Iterator::Save() const {
   WireWriter writer;
   writer.Varint(kStateVersion);
-  writer.Bytes(pipeline_->fingerprint());
+  writer.Bytes(StateName(*pipeline_, *run_));
   writer.Varint(NumKeys(*pipeline_));
   for (const OpInfo& info : pipeline_->ops()) {
     if (info.is_transparent) continue;
@@ -479,7 +531,7 @@ std::string Iterator::Save() const {
 absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
     std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
     Instances& instances, std::string_view state, int64_t skip_rows,
-    bool is_recovery) {
+    bool is_recovery, const std::optional<RunPart>& part) {
   WireReader reader(state);
   PENSTOCK_ASSIGN_OR_RETURN(const uint64_t version, reader.Varint());
   if (version != kStateVersion) {
@@ -489,8 +541,10 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   }
   PENSTOCK_ASSIGN_OR_RETURN(const std::string_view fingerprint, reader.Bytes());
   PENSTOCK_ASSIGN_OR_RETURN(const uint64_t count, reader.Varint());
-  std::shared_ptr<Run> run = MakeRun(pipeline, environment);
-  const bool is_other = fingerprint != pipeline->fingerprint();
+  PENSTOCK_ASSIGN_OR_RETURN(std::shared_ptr<Run> run,
+                            MakeRun(pipeline, environment, part));
+  const std::string expected = StateName(*pipeline, *run);
+  const bool is_other = fingerprint != expected;
   if (!is_other && count != NumKeys(*pipeline)) {
     return absl::DataLossError("damaged state: it has another number of nodes");
   }
@@ -511,11 +565,11 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
         "checkpoint.");
   }
   if (is_other) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected a state of this pipeline (", pipeline->fingerprint(),
-        "); got one of pipeline ", std::string(fingerprint),
-        "\n  States fit the pipeline they were saved from: same "
-        "transformations, same parameters, same order."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a state of this pipeline (", expected,
+                     "); got one of pipeline ", std::string(fingerprint),
+                     "\n  States fit the pipeline they were saved from: same "
+                     "transformations, same parameters, same order."));
   }
   auto next = random.begin();
   for (const OpInfo& info : pipeline->ops()) {

@@ -40,6 +40,10 @@ class Pipeline final {
   bool is_row_exact() const { return is_row_exact_; }
   // Operators that read files, by id.
   const std::vector<int>& file_ops() const { return file_ops_; }
+  // The op that node `node` of the plan became, by id; options are that of the
+  // node before them. -1: none, since nobody reads it.
+  int OpOfNode(int node) const { return op_of_node_[node]; }
+  int num_nodes() const { return static_cast<int>(op_of_node_.size()); }
   // Why rows after op `id` are never kept, as a sentence; empty: a knob may
   // have them kept.
   const std::string& WhyNotKept(int id) const { return why_not_kept_[id]; }
@@ -54,6 +58,7 @@ class Pipeline final {
   std::vector<std::optional<uint64_t>> seeds_;
   std::vector<std::string> why_not_kept_;
   std::vector<int> file_ops_;
+  std::vector<int> op_of_node_;
   OperatorPtr root_;
   const OpInfo* root_info_ = nullptr;
   plan::Options options_;
@@ -90,19 +95,25 @@ class Iterator final {
   // At the beginning. `epoch`: of all random nodes, instead of the count of
   // iterators. `seed`: what the nodes without a seed of their own are seeded
   // from, instead of numbers drawn here: then several engines agree, and
-  // `instances` counts nothing.
+  // `instances` counts nothing. `part`: of the pipeline's rows these alone.
+  // InvalidArgument if there is no such part.
   static absl::StatusOr<std::unique_ptr<Iterator>> Start(
       std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
       Instances& instances, std::optional<uint64_t> epoch,
-      std::optional<uint64_t> seed = std::nullopt);
+      std::optional<uint64_t> seed = std::nullopt,
+      const std::optional<RunPart>& part = std::nullopt);
 
   // Where `state` (of Save()) says, and `skip_rows` rows later.
-  // InvalidArgument if it is of another pipeline, DataLoss if it is damaged.
+  // InvalidArgument if it is of another pipeline or part, DataLoss if it is
+  // damaged.
   static absl::StatusOr<std::unique_ptr<Iterator>> Resume(
       std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
       Instances& instances, std::string_view state, int64_t skip_rows,
-      bool is_recovery = false);
+      bool is_recovery = false,
+      const std::optional<RunPart>& part = std::nullopt);
 
+  // Leaves out the next `rows` rows.
+  void SkipRows(int64_t rows) { root_->SkipRows(rows); }
   // A failure is returned again by every later call.
   absl::StatusOr<Pull> Next(const Request& request);
   // The position before the next row: version, fingerprint, seeds and epochs,

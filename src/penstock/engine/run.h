@@ -7,12 +7,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "penstock/base/mutex.h"
 #include "penstock/base/wire.h"
+#include "penstock/data/chunk.h"
 #include "penstock/data/frame_memory.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
@@ -29,6 +32,8 @@
 #include "penstock/plan.pb.h"
 
 namespace penstock::engine {
+
+class Receiver;
 
 // What the engine's iterators have in common. All of it thread-safe, and alive
 // until the last run has ended.
@@ -47,6 +52,8 @@ struct Environment {
   std::shared_ptr<KeptDisk> kept_disk;
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;
+  // Rows that other engines compute; null where there are none.
+  Receiver* receiver = nullptr;
   // The user's Python functions; null where there are none.
   RowFunctions* functions = nullptr;
   // Where rows are best computed that become frames; null: anywhere.
@@ -66,6 +73,27 @@ struct Environment {
   std::function<void(std::string_view)> warn;
 };
 
+// A share of a pipeline's rows (plan/divide.h), to be run by itself. What comes
+// of it has the ordinals, lineages and random values that it has in a run of
+// the whole. Nodes are numbers in the plan.
+struct RunPart {
+  // The node of which rows [begin, end) alone are given; of one that reads a
+  // list of files, these files. Unset: all are.
+  std::optional<int> node;
+  int64_t begin = 0;
+  int64_t end = 0;
+  // A repeat of which one pass alone is run, counted from 0.
+  std::optional<int> repeat;
+  uint64_t pass = 0;
+  // A batch, or the like, whose last group is not given unless it is full: its
+  // rows are loose (Run::loose).
+  std::optional<int> stitch;
+  // Scope::iteration, of a share that is run for a repetition elsewhere.
+  uint64_t iteration = 0;
+  // Rows have a lineage, though nothing here needs it.
+  bool gives_lineage = false;
+};
+
 // How one iterator runs its plan.
 struct RunOptions {
   // Nothing may be computed before it is asked for: somebody would see it.
@@ -74,6 +102,25 @@ struct RunOptions {
   bool is_deterministic = true;
   int64_t max_element_bytes = int64_t{2} << 30;
   plan::Options::Python python;
+  std::optional<RunPart> part;
+};
+
+// What is left of the rows of a part once full groups were made. Thread-safe.
+class LooseRows final {
+ public:
+  // Instead of those that were there: who comes here again brings the same.
+  void Set(Chunk rows) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    rows_ = std::move(rows);
+  }
+  Chunk Get() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return rows_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  Chunk rows_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The key of a node's randomness: given or drawn, and the epoch.
@@ -101,6 +148,19 @@ struct Run {
   // Of the nodes that read files, by OpInfo::id.
   std::map<int, std::shared_ptr<FileLog>> file_logs;
   std::vector<uint64_t> instances;  // all that the pipeline has
+
+  // Of options.part, as OpInfo::id; -1: none.
+  struct PartOps {
+    int source = -1;
+    int repeat = -1;
+    int stitch = -1;
+  };
+  PartOps part_ops;
+  LooseRows loose;
+
+  // A word for the part, for what mixes rows of it alone: 0 where that is the
+  // whole, or where it mixes rows that are then shared out.
+  uint64_t PartKey(const OpInfo& info) const;
 
   // The files as a node reads them: it is written down which.
   std::shared_ptr<io::FileSystem> FilesOf(const OpInfo& info) const;

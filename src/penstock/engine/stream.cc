@@ -217,6 +217,12 @@ void Input::Consume(int64_t rows) {
   }
 }
 
+void Input::SkipRows(int64_t rows) {
+  const int64_t held = std::min(rows, rows_held());
+  if (held > 0) Consume(held);
+  stream_->SkipRows(rows - held);
+}
+
 void SaveLater(WireWriter& writer, std::string_view state, int64_t rows) {
   // A state begins with the rows to leave out.
   WireReader reader(state);

@@ -134,6 +134,8 @@ class Input final {
   // Gives the first `rows` held rows away. REQUIRES: rows <= rows_held().
   Chunk Take(int64_t rows);
   void Consume(int64_t rows);
+  // Leaves out rows that are held, then those that come next.
+  void SkipRows(int64_t rows);
 
   void Save(WireWriter& writer) const;
   absl::Status Restore(WireReader& reader);

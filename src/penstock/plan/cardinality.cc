@@ -251,6 +251,8 @@ Cardinality InferCardinality(const Node& node,
     case Node::kNestedRows:
     case Node::OP_NOT_SET:
       return Unknown();
+    case Node::kReceived:
+      return node.received().infinite() ? Infinite() : Unknown();
     case Node::kZip:
       return Shortest(inputs);
     case Node::kConcatenate:

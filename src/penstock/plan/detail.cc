@@ -348,6 +348,7 @@ std::string Detail(const Node& node) {
     case Node::kConcatenate:
     case Node::kUnbatch:
     case Node::kNestedRows:
+    case Node::kReceived:
     case Node::kUnique:
     case Node::OP_NOT_SET:
       return "";

@@ -27,6 +27,7 @@ Arity ArityOf(const Node& node) {
     case Node::kListFiles:
     case Node::kReadFiles:
     case Node::kNestedRows:
+    case Node::kReceived:
       return {0, 0};
     case Node::kZip:
       return {1, std::numeric_limits<size_t>::max()};
@@ -138,6 +139,8 @@ infer::Result Dispatch(const Node& node, const Place& place) {
       return infer::Of(node.sparse_batch(), place);
     case Node::kPack:
       return infer::Of(node.pack(), place);
+    case Node::kReceived:
+      return infer::Of(node.received(), place);
     case Node::OP_NOT_SET:
       return absl::InvalidArgumentError(
           "a node must have one of the known operators; got none");

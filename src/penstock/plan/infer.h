@@ -67,6 +67,7 @@ Result Of(const Generator& op, const Place& place);
 Result Of(const ListFiles& op, const Place& place);
 Result Of(const ReadFiles& op, const Place& place);
 Result Of(const NestedRows& op, const Place& place);
+Result Of(const Received& op, const Place& place);
 
 // Rows kept, dropped, joined and moved (infer_rows.cc).
 Result Of(const Zip& op, const Place& place);

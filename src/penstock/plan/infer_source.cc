@@ -150,6 +150,13 @@ Result Of(const NestedRows& op, const Place& place) {
   return FromProto(op.spec());
 }
 
+Result Of(const Received& op, const Place& place) {
+  if (place.depth == 0) return FromProto(op.spec());
+  return absl::InvalidArgumentError(
+      "rows that another engine computes must not be asked for inside a "
+      "function; got them there");
+}
+
 Result Of(const Generator& op, const Place& place) {
   if (op.capture().empty()) {
     return absl::InvalidArgumentError("a generator must have an id; got none");

@@ -104,6 +104,7 @@ bool IsWorthwhile(const Node& node, bool is_root) {
     case Node::kRows:
     case Node::kValues:
     case Node::kNestedRows:
+    case Node::kReceived:
     case Node::kPrefetch:
     case Node::kCache:
     case Node::kWithOptions:

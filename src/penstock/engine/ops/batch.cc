@@ -48,7 +48,12 @@ class BatchStream final : public Stream {
           input_.Fill({wanted, request.waker, OpenGroup(request.group, size)}));
       if (kind == Pull::Kind::kBlocked) return Pull::Blocked();
       if (kind == Pull::Kind::kEnd) {
-        if (open_rows_ == 0 || config_->drop_remainder) return Pull::End();
+        if (open_rows_ == 0) return Pull::End();
+        const bool is_stitched = scope_.run->part_ops.stitch == info_.id;
+        // Those that do not go together are the error that they are with any
+        // others.
+        if (is_stitched && misfit_.rows == 0) return HandOver();
+        if (config_->drop_remainder && !is_stitched) return Pull::End();
         return EmitOpen(request.group);
       }
       if (size == 0) {
@@ -84,6 +89,13 @@ class BatchStream final : public Stream {
   }
 
  private:
+  // The rows that are left go elsewhere. They stay open: the position is still
+  // the one before them.
+  Pull HandOver() {
+    if (open_.rows() > 0) scope_.run->loose.Set(open_.Build());
+    return Pull::End();
+  }
+
   int64_t WantedRows(const Request& request, int64_t size) const {
     if (open_rows_ > 0) return size - open_rows_;
     const int64_t batches = config_->sizes.size() > 1 ? 1 : request.max_rows;

@@ -7,6 +7,7 @@
 //   Threads      one caller at a time
 //   Checkpoint   the input's position at the first element of the open batch,
 //                and how many errors since were given already
+//   Parts        of a RunPart that stitches it, what is left goes to Run::loose
 //   Errors       the input's, at once, and the elements around an error form a
 //                batch; elements of unequal shapes: in place of their batch
 //   Knobs        none: sizes are meaning, not speed

@@ -29,6 +29,12 @@ class EnumerateStream final : public Stream {
     return pull;
   }
 
+  int64_t DoSkip(int64_t rows) override {
+    input_->SkipRows(rows);
+    next_ += rows;
+    return rows;
+  }
+
   void DoSave(WireWriter& writer) const override {
     writer.Signed(next_);
     input_->Save(writer);

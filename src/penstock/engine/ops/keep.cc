@@ -51,6 +51,11 @@ std::string KeyOf(const KeepSpec& spec, const Run& run) {
   uint64_t word = HashBytes(run.environment.directory);
   word = Combine(word, static_cast<uint64_t>(run.options.max_element_bytes));
   if (run.options.needs_lineage) word = Combine(word, spec.keys);
+  if (run.options.part.has_value()) {
+    const RunPart& part = *run.options.part;
+    word = Combine(word, static_cast<uint64_t>(part.begin));
+    word = Combine(word, static_cast<uint64_t>(part.end));
+  }
   return absl::StrFormat("%s-%016x", spec.fingerprint, word);
 }
 

@@ -1,6 +1,7 @@
 #include "penstock/engine/ops/list_files.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -50,6 +51,7 @@ class ListFilesStream final : public Stream {
     if (!names_.has_value()) {
       PENSTOCK_ASSIGN_OR_RETURN(const bool is_here, Load(request));
       if (!is_here) return Pull::Blocked();
+      if (has_failed_ && next_ > 0) return Pull::End();  // it is left out
       if (has_failed_) {
         Chunk chunk = ErrorChunk(info_.Located(error_),
                                  PlaceholderColumns(info_.leaves, 1));
@@ -70,6 +72,13 @@ class ListFilesStream final : public Stream {
     chunk.lineage = SourceLineage(scope_, next_, rows);
     next_ += rows;
     return Pull::Rows(std::move(chunk));
+  }
+
+  // Before the names are here, any number of them may be left out.
+  int64_t DoSkip(int64_t rows) override {
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    next_ = rows < kMost - next_ ? next_ + rows : kMost;
+    return rows;
   }
 
   void DoSave(WireWriter& writer) const override {

@@ -29,6 +29,11 @@ class RandomStream final : public Stream {
     return Pull::Rows(std::move(chunk));
   }
 
+  int64_t DoSkip(int64_t rows) override {
+    next_ += static_cast<uint64_t>(rows);
+    return rows;
+  }
+
   void DoSave(WireWriter& writer) const override { writer.Varint(next_); }
 
   absl::Status DoRestore(WireReader& reader) override {

@@ -78,6 +78,12 @@ class RangeStream final : public Stream {
     return Pull::Rows(std::move(chunk));
   }
 
+  int64_t DoSkip(int64_t rows) override {
+    const int64_t skipped = std::min(rows, count_ - next_);
+    next_ += skipped;
+    return skipped;
+  }
+
   void DoSave(WireWriter& writer) const override { writer.Varint(next_); }
 
   absl::Status DoRestore(WireReader& reader) override {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/engine/io_call.h"
 #include "penstock/io/fixed_length_reader.h"
@@ -25,13 +26,15 @@ constexpr int64_t kMaxAhead = 64;
 
 class ReadFilesStream final : public Stream {
  public:
+  // `first`: the place of the first of `files` in the list that they are of.
   ReadFilesStream(const Scope& scope, const OpInfo& info,
-                  std::vector<std::string> files,
+                  std::vector<std::string> files, size_t first,
                   io::RecordReaderOptions options, OpenReader open)
       : Stream(StatsOf(scope, info)),
         scope_(scope),
         info_(info),
         files_(std::move(files)),
+        first_(first),
         options_(std::move(options)),
         open_(std::move(open)) {
     options_.stream.stats = stats()->io;
@@ -63,8 +66,9 @@ class ReadFilesStream final : public Stream {
         }
         opening_.pop_front();
         if (!reader->ok()) {
+          Pull error = Rows({}, reader->status());
           NextFile();
-          return Rows({}, reader->status());
+          return error;
         }
         reader_ = **std::move(reader);
         OpenAhead(file_ + 1, request.waker);
@@ -144,6 +148,14 @@ class ReadFilesStream final : public Stream {
     reader_.reset();
     start_ = {};
     ++file_;
+    ordinal_ = 0;
+  }
+
+  // What the lineage of a file's rows begins with: whatever the files before it
+  // hold. Of the first, as if there were no others.
+  uint64_t LineageOfFile() const {
+    const uint64_t file = first_ + file_;
+    return file == 0 ? scope_.lineage : Combine(scope_.lineage, ~file);
   }
 
   // A chunk over the batch's blocks, and the error as a row after them.
@@ -167,8 +179,8 @@ class ReadFilesStream final : public Stream {
     }
     chunk.columns.push_back(Column::Dense(DType::kString, {}, chunk.rows,
                                           std::move(refs), std::move(pins)));
-    chunk.lineage =
-        SourceLineage(scope_, static_cast<int64_t>(ordinal_), chunk.rows);
+    chunk.lineage = SourceLineage(scope_, LineageOfFile(),
+                                  static_cast<int64_t>(ordinal_), chunk.rows);
     ordinal_ += chunk.rows;
     return Pull::Rows(std::move(chunk));
   }
@@ -176,6 +188,7 @@ class ReadFilesStream final : public Stream {
   const Scope scope_;
   const OpInfo& info_;
   const std::vector<std::string> files_;
+  const size_t first_;
   io::RecordReaderOptions options_;
   const OpenReader open_;
   // Of files from file_ on, or while reader_ is open from the one after it.
@@ -183,7 +196,7 @@ class ReadFilesStream final : public Stream {
   std::unique_ptr<io::RecordReader> reader_;
   size_t file_ = 0;
   io::RecordPosition start_;  // in file_, while reader_ is not open
-  uint64_t ordinal_ = 0;      // of the next row over all files
+  uint64_t ordinal_ = 0;      // of the next row of file_
 };
 
 io::Compression CompressionOf(plan::ReadFiles::Compression compression) {
@@ -260,8 +273,15 @@ OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
       [spec, &info, large_reads](const Scope& scope) -> StreamOr {
         PENSTOCK_ASSIGN_OR_RETURN(const Column column,
                                   ValueOf(spec.files(), scope));
+        const Run& run = *scope.run;
+        int64_t first = 0;
+        int64_t end = column.RowItems(0);
+        if (run.part_ops.source == info.id) {
+          first = std::min(run.options.part->begin, end);
+          end = std::min(run.options.part->end, end);
+        }
         std::vector<std::string> files;
-        for (int64_t i = 0; i < column.RowItems(0); ++i) {
+        for (int64_t i = first; i < end; ++i) {
           files.emplace_back(column.Row<StringRef>(0)[i].view());
         }
         io::RecordReaderOptions options;
@@ -273,7 +293,8 @@ OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
         options.max_record_bytes = scope.run->options.max_element_bytes;
         PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope, info));
         return std::make_unique<ReadFilesStream>(
-            scope, info, std::move(files), std::move(options), std::move(open));
+            scope, info, std::move(files), static_cast<size_t>(first),
+            std::move(options), std::move(open));
       });
 }
 

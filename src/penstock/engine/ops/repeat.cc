@@ -1,5 +1,6 @@
 #include "penstock/engine/ops/repeat.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "penstock/base/hash.h"
@@ -13,13 +14,15 @@ constexpr int kMaxPasses = 1024;
 
 class RepeatStream final : public Stream {
  public:
+  // Passes [first, count).
   RepeatStream(const Scope& scope, const OpInfo& info, OperatorPtr input,
-               std::optional<uint64_t> count)
+               uint64_t first, std::optional<uint64_t> count)
       : Stream(StatsOf(scope, info)),
         scope_(scope),
         key_(info.key),
         input_(std::move(input)),
-        count_(count) {}
+        count_(count),
+        pass_(first) {}
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
@@ -77,7 +80,7 @@ class RepeatStream final : public Stream {
   const uint64_t key_;
   const OperatorPtr input_;
   std::optional<uint64_t> count_;
-  uint64_t pass_ = 0;
+  uint64_t pass_;
   bool pass_had_rows_ = false;
   std::unique_ptr<Stream> stream_;  // of this pass, once begun
 };
@@ -95,7 +98,12 @@ OperatorOr MakeRepeat(const plan::Repeat& spec, OperatorPtr input,
           IntegerOf(spec.count(), scope, "repeat.count", -1));
       if (given >= 0) count = given;
     }
-    return std::make_unique<RepeatStream>(scope, info, input, count);
+    uint64_t first = 0;
+    if (scope.run->part_ops.repeat == info.id) {
+      first = scope.run->options.part->pass;
+      count = std::min(count.value_or(first + 1), first + 1);
+    }
+    return std::make_unique<RepeatStream>(scope, info, input, first, count);
   });
 }
 

@@ -26,6 +26,12 @@ class RowsStream final : public Stream {
     return Pull::Rows(std::move(chunk));
   }
 
+  int64_t DoSkip(int64_t rows) override {
+    const int64_t skipped = std::min(rows, rows_.rows - next_);
+    next_ += skipped;
+    return skipped;
+  }
+
   void DoSave(WireWriter& writer) const override { writer.Varint(next_); }
 
   absl::Status DoRestore(WireReader& reader) override {

@@ -42,6 +42,18 @@ class ShardStream final : public Stream {
     return Yield(request);
   }
 
+  int64_t DoSkip(int64_t rows) override {
+    int64_t input_rows;  // up to and with the last row that is left out
+    if (__builtin_mul_overflow(rows - 1, num_shards_, &input_rows) ||
+        __builtin_add_overflow(input_rows, until_next_, &input_rows) ||
+        __builtin_add_overflow(input_rows, 1, &input_rows)) {
+      return 0;
+    }
+    input_->SkipRows(input_rows);
+    until_next_ = num_shards_ - 1;
+    return rows;
+  }
+
   void DoSave(WireWriter& writer) const override {
     writer.Varint(until_next_);
     input_->Save(writer);

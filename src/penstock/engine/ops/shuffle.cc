@@ -305,8 +305,12 @@ OperatorOr MakeShuffle(const plan::Shuffle& spec, OperatorPtr input,
           window, IntegerOf(spec.window(), scope, "shuffle.buffer_size", 1));
     }
     const bool reshuffle = spec.reshuffle_each_iteration();
-    const uint64_t key = Combine(scope.run->RandomKey(info, reshuffle),
-                                 reshuffle ? scope.iteration : scope.binding);
+    uint64_t key = Combine(scope.run->RandomKey(info, reshuffle),
+                           reshuffle ? scope.iteration : scope.binding);
+    // By what it shuffles, not by who does: a share that is run again gives its
+    // rows in the same order.
+    const uint64_t part = scope.run->PartKey(info);
+    if (part != 0) key = Combine(key, part);
     PENSTOCK_ASSIGN_OR_RETURN(auto stream, input->Start(scope));
     return std::make_unique<ShuffleStream>(scope, info, key, window,
                                            std::move(stream));

@@ -4,7 +4,8 @@
 // the generator; its place is refilled from the input.
 //
 //   Order        decided by (seed, window) and, if it reshuffles, by the epoch
-//                and repetition: same input, same output
+//                and repetition: same input, same output. In a part of a run
+//                (RunPart), by its first row, too
 //   Cardinality  that of the input
 //   Memory       window x element size, charged to the memory budget
 //   Threads      one caller at a time

@@ -24,6 +24,13 @@ class TakeStream final : public Stream {
     return pull;
   }
 
+  int64_t DoSkip(int64_t rows) override {
+    const int64_t skipped = std::min(rows, left_);
+    input_->SkipRows(skipped);
+    left_ -= skipped;
+    return skipped;
+  }
+
   void DoSave(WireWriter& writer) const override {
     writer.Varint(left_);
     input_->Save(writer);
@@ -48,6 +55,10 @@ class PassStream final : public Stream {
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     return input_->Next(request);
+  }
+  int64_t DoSkip(int64_t rows) override {
+    input_->SkipRows(rows);
+    return rows;
   }
   void DoSave(WireWriter& writer) const override { input_->Save(writer); }
   absl::Status DoRestore(WireReader& reader) override {

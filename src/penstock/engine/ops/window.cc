@@ -30,6 +30,7 @@ class WindowStream final : public Stream {
   WindowStream(const Scope& scope, const OpInfo& info, WindowConfig config,
                std::unique_ptr<Stream> input)
       : Stream(StatsOf(scope, info)),
+        run_(scope.run),
         is_row_exact_(scope.run->options.is_row_exact),
         info_(info),
         config_(std::move(config)),
@@ -57,10 +58,16 @@ class WindowStream final : public Stream {
         continue;
       }
       const bool is_full = held_rows_ >= needed;
-      if (start_ >= held_rows_ || (!is_full && config_.drop_remainder)) {
+      const bool is_stitched = run_->part_ops.stitch == info_.id;
+      if (start_ >= held_rows_ ||
+          (!is_full && config_.drop_remainder && !is_stitched)) {
         start_ = std::max(start_, held_rows_);  // the end stays the end
         if (out.rows() > 0) break;
         return Pull::End();
+      }
+      if (!is_full && is_stitched) {
+        if (out.rows() > 0) break;
+        if (HandOver()) return Pull::End();
       }
       out.Append(MakeWindow(), 0, 1);
       start_ += config_.shift;
@@ -131,6 +138,20 @@ class WindowStream final : public Stream {
     return info_.Located(reservation_.Resize(held_bytes_));
   }
 
+  // Puts the rows that are left where they are wanted. They stay held: the
+  // position is the one before them. False: they do not go together.
+  bool HandOver() const {
+    ChunkBuilder loose;
+    int64_t begin = start_;
+    for (const Held& held : held_) {
+      if (!loose.Fits(held.chunk)) return false;
+      loose.Append(held.chunk, begin, held.chunk.rows - begin);
+      begin = 0;
+    }
+    run_->loose.Set(loose.Build());
+    return true;
+  }
+
   // The elements at start_, start_ + stride, …, as one row.
   Chunk MakeWindow() const {
     ChunkBuilder builder;
@@ -193,6 +214,7 @@ class WindowStream final : public Stream {
     return window;
   }
 
+  const std::shared_ptr<Run> run_;
   const bool is_row_exact_;
   const OpInfo& info_;
   const WindowConfig config_;

@@ -6,6 +6,7 @@
 //   Memory       the elements of a window, charged to the budget
 //   Threads      one caller at a time
 //   Checkpoint   the input's position at the next window's start
+//   Parts        of a RunPart that stitches it, what is left goes to Run::loose
 //   Errors       a window with an element that is one, is one
 //   Knobs        none
 #pragma once

@@ -58,6 +58,11 @@ class ZipStream final : public Stream {
     return Pull::Rows(std::move(chunk));
   }
 
+  int64_t DoSkip(int64_t rows) override {
+    for (Input& input : inputs_) input.SkipRows(rows);
+    return rows;
+  }
+
   void DoSave(WireWriter& writer) const override {
     writer.Bool(has_ended_);
     for (const Input& input : inputs_) input.Save(writer);

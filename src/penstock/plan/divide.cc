@@ -1,0 +1,455 @@
+#include "penstock/plan/divide.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+#include "penstock/plan/divide_nodes.h"
+#include "penstock/plan/facts.h"
+#include "penstock/plan/print.h"
+#include "penstock/plan/rewrite/draft.h"
+#include "penstock/plan/rewrite/function_facts.h"
+#include "penstock/plan/rewrite/pass.h"
+
+namespace penstock::plan {
+namespace {
+
+// A share holds as many windows, so that rows get about as far as in a run of
+// the whole.
+constexpr int64_t kWindowsInShare = 4;
+// Rows that everyone shuffles as a whole, so that shares are parts of one
+// order.
+constexpr int64_t kMaxShuffledRows = 65'536;
+
+// Rows that everyone may read to get to those after them.
+constexpr int64_t kMaxReadRows = int64_t{1} << 24;
+
+// Of an index: what is not known are files, of which there are not too many.
+bool AreAtMost(int64_t most, const Cardinality& rows) {
+  return rows.has_unknown() || (rows.has_finite() && rows.finite() <= most);
+}
+
+class Divider final {
+ public:
+  explicit Divider(Draft draft) : draft_(std::move(draft)) {}
+
+  absl::StatusOr<Division> Run() {
+    LookBelow();
+    PENSTOCK_RETURN_IF_ERROR(FindSource());
+    PENSTOCK_RETURN_IF_ERROR(Part());
+    PENSTOCK_RETURN_IF_ERROR(CheckWork());
+    FindLeast();
+    PENSTOCK_RETURN_IF_ERROR(MakeLocal());
+    if (stitch_ >= 0) PENSTOCK_RETURN_IF_ERROR(MakeStitch());
+    MakeRemote();
+    return std::move(result_);
+  }
+
+ private:
+  std::string Where(int id) const {
+    return LineOfNode(draft_.name(id), draft_.node(id).made_at());
+  }
+
+  // What was expected and found, the node, and what to do.
+  absl::Status Refused(int id, absl::string_view message,
+                       absl::string_view advice) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(message, "\n  ", advice, "\n", Where(id)));
+  }
+
+  // By node: whether rows can be left out for nothing, and whether they are
+  // few and small, as names of files are.
+  void LookBelow() {
+    seeks_.resize(draft_.size());
+    is_index_.resize(draft_.size());
+    for (int id : draft_.Order()) {
+      const Node& node = draft_.node(id);
+      const Facts facts = FactsOf(node.op_case());
+      bool do_inputs_seek = true;
+      bool are_inputs_index = true;
+      for (uint32_t input : node.inputs()) {
+        do_inputs_seek &= seeks_[input];
+        are_inputs_index &= is_index_[input];
+      }
+      is_index_[id] = are_inputs_index && IsIndex(id);
+      seeks_[id] = do_inputs_seek && facts.seeks && !MakesDatasets(node);
+      // These read all that is before a row, which of an index costs little.
+      if (node.has_concatenate() || node.has_shuffle()) {
+        seeks_[id] = is_index_[id];
+      }
+    }
+  }
+
+  // Whether the node, over an index, gives one.
+  bool IsIndex(int id) const {
+    const Node& node = draft_.node(id);
+    switch (node.op_case()) {
+      case Node::kListFiles:
+      case Node::kRange:
+      case Node::kCounter:
+        return true;
+      case Node::kRows:
+        if (!node.rows().has_chunk()) return false;
+        break;
+      case Node::kTake:
+      case Node::kSkip:
+      case Node::kShard:
+      case Node::kEnumerate:
+      case Node::kZip:
+      case Node::kPrefetch:
+      case Node::kWithOptions:
+        break;
+      case Node::kConcatenate:
+        if (!AreAtMost(kMaxReadRows, node.cardinality())) return false;
+        break;
+      case Node::kShuffle:
+        if (!AreAtMost(kMaxShuffledRows, node.cardinality())) return false;
+        break;
+      default:
+        return false;
+    }
+    const std::vector<penstock::TensorSpec> leaves = draft_.leaves(id);
+    return std::all_of(leaves.begin(), leaves.end(), [](const auto& leaf) {
+      return leaf.shape.is_fully_known() && leaf.shape.rank() == 0;
+    });
+  }
+
+  // Whether shares can be parts of this node's rows. Of nodes that only change
+  // rows, it is rather those before them.
+  bool CanShare(int id) const {
+    const Node& node = draft_.node(id);
+    if (node.has_read_files()) return true;
+    return seeks_[id] && !node.cardinality().has_infinite() &&
+           FactsOf(node.op_case()).in_parts != InParts::kRowWise;
+  }
+
+  // Goes down from the root to the node whose rows are shared out.
+  absl::Status FindSource() {
+    int id = draft_.root();
+    while (!CanShare(id)) {
+      const Node& node = draft_.node(id);
+      if (node.has_generator()) {
+        return Refused(
+            id,
+            absl::StrCat("distribute shares out rows that workers can read; "
+                         "got ",
+                         draft_.name(id),
+                         ", whose rows come from this process"),
+            "Save them to files first, or put distribute() before what the "
+            "generator is joined with.");
+      }
+      if (node.inputs_size() == 0) {
+        return Refused(
+            id,
+            absl::StrCat("distribute shares out the rows of a source that has "
+                         "an end; got ",
+                         draft_.name(id), ", which has none"),
+            "Use take() right after it, or visitation=\"each_worker\", with "
+            "which every worker runs the whole pipeline.");
+      }
+      if (node.inputs_size() > 1) {
+        return Refused(
+            id,
+            absl::StrCat("distribute shares out the rows of one source; got ",
+                         draft_.name(id), ", which joins ", node.inputs_size(),
+                         " datasets"),
+            absl::StrCat("Distribute the datasets one by one and move ",
+                         OpName(node),
+                         "() behind distribute(), or use "
+                         "visitation=\"each_worker\"."));
+      }
+      trunk_.push_back(id);
+      id = draft_.input(id);
+    }
+    std::reverse(trunk_.begin(), trunk_.end());
+    source_ = id;
+    DescribeSource();
+    return CheckMemory();
+  }
+
+  void DescribeSource() {
+    const Node& node = draft_.node(source_);
+    if (node.has_read_files()) {
+      result_.is_files = true;
+      // A scalar has one name, a vector as many as it is long.
+      result_.rows = node.read_files().files().constant().strings_size();
+      return;
+    }
+    if (node.cardinality().has_finite()) {
+      result_.rows = node.cardinality().finite();
+    }
+    result_.is_files = node.has_list_files();
+    for (int id : trunk_) {
+      if (IsOneToOne(draft_.node(id)) || draft_.node(id).has_repeat() ||
+          draft_.node(id).has_shuffle()) {
+        continue;
+      }
+      result_.is_files |= OpensFiles(draft_.node(id));
+      break;
+    }
+  }
+
+  // Rows of the trainer are sent to whoever runs a share.
+  absl::Status CheckMemory() const {
+    for (int id = 0; id < draft_.size(); ++id) {
+      const Node& node = draft_.node(id);
+      if (!draft_.is_live(id) || !node.rows().has_capture()) continue;
+      const std::optional<int64_t> row_bytes = RowBytes(draft_.leaves(id));
+      if (!row_bytes.has_value() || *row_bytes == 0) continue;
+      if (node.rows().rows() <= kMaxSharedBytes / *row_bytes) continue;
+      return Refused(
+          id,
+          absl::StrCat("distribute sends rows in this process's memory to "
+                       "workers if they take at most ",
+                       kMaxSharedBytes >> 20, " MiB; got ", draft_.name(id),
+                       " with ", node.rows().rows(), " rows of ", *row_bytes,
+                       " bytes"),
+          "Save them to files that workers can read.");
+    }
+    return absl::OkStatus();
+  }
+
+  // Why the node is not run in shares, or nothing.
+  std::string WhyMoved(int id) {
+    const Node& node = draft_.node(id);
+    if (HasGenerator(node)) return "reads a generator of this process";
+    switch (FactsOf(node.op_case()).in_parts) {
+      case InParts::kRowWise:
+        return "";
+      case InParts::kWindow:
+        if (node.bucket_by_sequence_length().drop_remainder()) {
+          return "leaves out rows that fill no batch, which is to happen once "
+                 "and not for every share";
+        }
+        return "";
+      case InParts::kGroups:
+        if (!GroupSize(node).has_value()) return "reaches across shares";
+        if (stitch_ >= 0) {
+          return absl::StrCat("groups rows again after ", draft_.name(stitch_));
+        }
+        stitch_ = id;
+        return "";
+      case InParts::kPasses:
+        if (passes_ >= 0) {
+          return absl::StrCat("repeats what ", draft_.name(passes_),
+                              " repeats");
+        }
+        passes_ = id;
+        return "";
+      case InParts::kSource:
+      case InParts::kWhole:
+        return WhyWhole(node);
+    }
+    return "";
+  }
+
+  // Sorts the nodes after the source into remote and local ones.
+  absl::Status Part() {
+    int at = source_;
+    bool picks_by_place = true;  // all that were moved
+    for (int id : trunk_) {
+      const Node& node = draft_.node(id);
+      if (local_.empty()) {
+        const std::string why = WhyMoved(id);
+        if (why.empty()) {
+          remote_.push_back(id);
+          at = id;
+          continue;
+        }
+        result_.moved.push_back(
+            {draft_.name(id), node.made_at(), why, DependsOnOrder(node)});
+      } else if (node.has_with_options() ||
+                 (picks_by_place && IsOneToOne(node))) {
+        // Rows are picked as well after it as before; options hold for all.
+        PENSTOCK_ASSIGN_OR_RETURN(at, draft_.Add(node, {at}));
+        remote_.push_back(at);
+        continue;
+      } else {
+        result_.moved.push_back(
+            {draft_.name(id), node.made_at(),
+             absl::StrCat("comes after ", draft_.name(local_.front()))});
+      }
+      picks_by_place &= FactsOf(node.op_case()).picks_by_place;
+      local_.push_back(id);
+    }
+    root_ = at;
+    return absl::OkStatus();
+  }
+
+  // Whether there is anything for workers to do.
+  absl::Status CheckWork() {
+    if (local_.empty()) return absl::OkStatus();
+    const int root = draft_.root();
+    draft_.SetRoot(root_);
+    bool has_work = false;
+    for (int id : draft_.Order()) {
+      has_work |= id >= static_cast<int>(is_index_.size()) || !is_index_[id];
+    }
+    draft_.SetRoot(root);
+    if (has_work) return absl::OkStatus();
+    const int id = local_.front();
+    return Refused(
+        id,
+        absl::StrCat("distribute needs something that workers can do share by "
+                     "share; got ",
+                     draft_.name(id), " right after the source, which ",
+                     result_.moved.front().why),
+        absl::StrCat("Move ", OpName(draft_.node(id)),
+                     "() behind distribute(), or use "
+                     "visitation=\"each_worker\"."));
+  }
+
+  void Need(int64_t rows, std::optional<double> per_source_row) {
+    if (!per_source_row.has_value()) {
+      result_.least_elements = std::max(result_.least_elements, rows);
+      return;
+    }
+    const double needed =
+        std::ceil(static_cast<double>(rows) / *per_source_row);
+    constexpr double kMost = 9.2e18;  // fits an int64
+    result_.least_rows = std::max(
+        result_.least_rows, static_cast<int64_t>(std::min(needed, kMost)));
+  }
+
+  void FindLeast() {
+    // Rows there that come of one of the source; unset: not known.
+    std::optional<double> ratio = 1;
+    if (draft_.node(source_).has_read_files()) ratio.reset();
+    for (int id : remote_) {
+      const Node& node = draft_.node(id);
+      const Facts facts = FactsOf(node.op_case());
+      if (facts.in_parts == InParts::kGroups) {
+        const int64_t size = *GroupSize(node);
+        Need(size, ratio);
+        if (ratio.has_value()) *ratio /= static_cast<double>(size);
+        continue;
+      }
+      if (facts.in_parts == InParts::kPasses) continue;
+      if (facts.in_parts == InParts::kWindow) {
+        const std::optional<int64_t> size = WindowSize(node);
+        const bool is_places = node.has_interleave();
+        if (!is_places) {
+          result_.windows.push_back({draft_.name(id), node.made_at(), size});
+        }
+        constexpr int64_t kMost =
+            std::numeric_limits<int64_t>::max() / kWindowsInShare;
+        if (size.has_value()) {
+          Need(is_places ? *size : std::min(*size, kMost) * kWindowsInShare,
+               ratio);
+        }
+      }
+      if (facts.changes_count || node.has_interleave()) ratio.reset();
+    }
+    if (result_.rows.has_value()) {
+      result_.least_rows = std::clamp<int64_t>(
+          result_.least_rows, 1, std::max<int64_t>(1, *result_.rows));
+    }
+  }
+
+  // Rows as those of `like`, with the options of the remote plan: what the user
+  // asked of the run holds for all parts of it.
+  absl::StatusOr<int> AddReceived(int like) {
+    Node received;
+    *received.mutable_received()->mutable_spec() = draft_.node(like).output();
+    if (draft_.node(like).cardinality().has_infinite()) {
+      received.mutable_received()->set_infinite(true);
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(const int at,
+                              draft_.Add(std::move(received), {}));
+    draft_.SetRoot(root_);
+    Node options;
+    Options& merged = *options.mutable_with_options()->mutable_options();
+    for (int id : draft_.Order()) {
+      const Node& node = draft_.node(id);
+      if (node.has_with_options()) {
+        merged.MergeFrom(node.with_options().options());
+      }
+    }
+    if (merged.ByteSizeLong() == 0) return at;
+    return draft_.Add(std::move(options), {at});
+  }
+
+  // The plan that ends with the node.
+  Plan PlanOf(int id) {
+    draft_.SetRoot(id);
+    return draft_.Finish();
+  }
+
+  // The node's number in PlanOf(the root).
+  int NumberOf(int id, int root) {
+    draft_.SetRoot(root);
+    const std::vector<int> order = draft_.Order();
+    return static_cast<int>(std::find(order.begin(), order.end(), id) -
+                            order.begin());
+  }
+
+  absl::Status MakeLocal() {
+    PENSTOCK_ASSIGN_OR_RETURN(int at, AddReceived(root_));
+    for (int id : local_) {
+      PENSTOCK_ASSIGN_OR_RETURN(at, draft_.Add(draft_.node(id), {at}));
+      result_.needs_lineage |= NeedsLineage(draft_.node(id));
+    }
+    result_.local = PlanOf(at);
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeStitch() {
+    const auto begin = std::find(remote_.begin(), remote_.end(), stitch_);
+    PENSTOCK_ASSIGN_OR_RETURN(int at, AddReceived(draft_.input(stitch_)));
+    int repeat = -1;
+    for (auto id = begin; id != remote_.end(); ++id) {
+      PENSTOCK_ASSIGN_OR_RETURN(at, draft_.Add(draft_.node(*id), {at}));
+      if (*id == passes_) repeat = at;
+      result_.needs_lineage |= NeedsLineage(draft_.node(*id));
+    }
+    Division::Stitch stitch;
+    stitch.node = NumberOf(stitch_, root_);
+    stitch.size = *GroupSize(draft_.node(stitch_));
+    stitch.after = PlanOf(at);
+    if (repeat >= 0) stitch.repeat = NumberOf(repeat, at);
+    result_.stitch = std::move(stitch);
+    return absl::OkStatus();
+  }
+
+  void MakeRemote() {
+    result_.source = NumberOf(source_, root_);
+    if (passes_ >= 0) {
+      Division::Passes passes;
+      passes.node = NumberOf(passes_, root_);
+      const Repeat& repeat = draft_.node(passes_).repeat();
+      if (repeat.has_count()) passes.count = ConstantInt(repeat.count());
+      result_.passes = passes;
+    }
+    result_.remote = PlanOf(root_);
+    KeepOrder(result_.remote);
+  }
+
+  Draft draft_;
+  std::vector<bool> seeks_;
+  std::vector<bool> is_index_;
+  std::vector<int> trunk_;   // from above the source to the root
+  std::vector<int> remote_;  // of the trunk, and moved before what is local
+  std::vector<int> local_;
+  int source_ = -1;
+  int root_ = -1;  // of the remote plan
+  int stitch_ = -1;
+  int passes_ = -1;
+  Division result_;
+};
+
+}  // namespace
+
+bool Division::needs_order() const {
+  return std::any_of(moved.begin(), moved.end(),
+                     [](const Moved& each) { return each.needs_order; });
+}
+
+absl::StatusOr<Division> Divide(const Plan& plan) {
+  PENSTOCK_ASSIGN_OR_RETURN(Draft draft, Draft::Make(plan, "", 0));
+  return Divider(std::move(draft)).Run();
+}
+
+}  // namespace penstock::plan

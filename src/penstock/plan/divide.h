@@ -1,0 +1,91 @@
+// How a pipeline can be run in parts: what several engines, each with a share
+// of the source's rows, make of it, and what is left for the one that puts
+// their rows together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/plan.pb.h"
+
+namespace penstock::plan {
+
+// A plan in two: `remote` is run share by share, `local` over what comes of all
+// shares. No row is lost, doubled or changed by it: what comes of the shares is
+// what the undivided plan gives there, in another order, and where rows are
+// mixed or gathered (`windows`, `stitch`), mixed and gathered within a share.
+struct Division {
+  // The repeat whose passes are passes over the shares.
+  struct Passes {
+    int node;                      // of `remote`
+    std::optional<int64_t> count;  // unset: for ever
+  };
+  // A batch, or the like. What is left of a share once full groups were made
+  // travels as loose rows; grouped with those of other shares, they go through
+  // what follows.
+  struct Stitch {
+    int node;  // of `remote`
+    int64_t size;
+    // Received loose rows, grouped, and all that follows in `remote`.
+    Plan after;
+    // Of `after`: the repeat of `passes`. Then groups do not reach from one
+    // pass into the next: each pass is a run of `after`.
+    std::optional<int> repeat;
+  };
+  // A node that is not run in shares.
+  struct Moved {
+    std::string name;
+    Location made_at;
+    std::string why;  // as a sentence for people
+    // Which rows it gives depends on the order in which they arrive: they are
+    // those of the undivided plan only if shares arrive one after another, and
+    // all in one place.
+    bool needs_order = false;
+  };
+  // A node that mixes or gathers rows, within a share.
+  struct Window {
+    std::string name;
+    Location made_at;
+    std::optional<int64_t> rows;  // unset: all that there are
+  };
+
+  // The node of `remote` whose rows, counted from 0, are shared out. Of one
+  // that reads a list of files, these files.
+  int source = 0;
+  // How many there are. Unset: as many as files are found.
+  std::optional<int64_t> rows;
+  // Each is a file, or its name.
+  bool is_files = false;
+  std::optional<Passes> passes;
+  Plan remote;
+  // Begins with Received; possibly nothing but that.
+  Plan local;
+  std::vector<Moved> moved;
+  std::optional<Stitch> stitch;
+  std::vector<Window> windows;
+  // A share should have as many rows of the source: four times the largest
+  // window, a dataset for each place of an interleave. At least 1, at most
+  // `rows`.
+  int64_t least_rows = 1;
+  // Where it is not known how many rows come of one of the source: as many
+  // should come of a share.
+  int64_t least_elements = 0;
+  // Something random comes after the shares: their rows' lineages (and those of
+  // loose rows) are needed there.
+  bool needs_lineage = false;
+
+  bool needs_order() const;
+};
+
+// Rows that are in the trainer's memory are sent to all who run a share, up to
+// this size.
+inline constexpr int64_t kMaxSharedBytes = int64_t{64} << 20;
+
+// InvalidArgument, located, if the plan cannot be divided: says what stands in
+// the way and what to do. REQUIRES: the plan is valid, and no sub-plan.
+absl::StatusOr<Division> Divide(const Plan& plan);
+
+}  // namespace penstock::plan

@@ -1,0 +1,185 @@
+#include "penstock/plan/divide_nodes.h"
+
+#include <algorithm>
+
+#include "penstock/plan/convert.h"
+#include "penstock/plan/facts.h"
+#include "penstock/plan/infer.h"
+#include "penstock/plan/rewrite/pass.h"
+
+namespace penstock::plan {
+namespace {
+
+// Rows that do not reach from one group into the next.
+bool IsPlainWindow(const Window& op) {
+  const auto is = [](const Value& value, std::optional<int64_t> wanted) {
+    return ConstantInt(value) == wanted;
+  };
+  return is(op.shift(), ConstantInt(op.size())) && is(op.stride(), 1);
+}
+
+bool KeysByLineage(const Node& node, bool is_inside) {
+  if (is_inside && NeedsInstance(node)) return true;
+  for (const Function* function : FunctionsOf(node)) {
+    if (IsRandom(*function)) return true;
+    for (const Node& inside : function->dataset().nodes()) {
+      if (KeysByLineage(inside, true)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool HasGenerator(const Node& node) {
+  if (node.has_generator()) return true;
+  for (const Function* function : FunctionsOf(node)) {
+    for (const Node& inside : function->dataset().nodes()) {
+      if (HasGenerator(inside)) return true;
+    }
+  }
+  return false;
+}
+
+bool OpensFiles(const Node& node) {
+  const Function* function = DatasetFunctionOf(node);
+  if (function == nullptr) return false;
+  const auto& nodes = function->dataset().nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node& inside) {
+    return inside.read_files().files().has_bound();
+  });
+}
+
+bool MakesDatasets(const Node& node) {
+  const Function* function = DatasetFunctionOf(node);
+  return function != nullptr && function->has_dataset();
+}
+
+bool IsOneToOne(const Node& node) {
+  const Facts facts = FactsOf(node.op_case());
+  return facts.in_parts == InParts::kRowWise && !facts.changes_count &&
+         !facts.is_order_sensitive && !HasGenerator(node);
+}
+
+std::optional<int64_t> GroupSize(const Node& node) {
+  switch (node.op_case()) {
+    case Node::kBatch:
+      return ConstantInt(node.batch().size());
+    case Node::kPaddedBatch:
+      return ConstantInt(node.padded_batch().size());
+    case Node::kRaggedBatch:
+      return ConstantInt(node.ragged_batch().size());
+    case Node::kSparseBatch:
+      return ConstantInt(node.sparse_batch().size());
+    case Node::kWindow:
+      if (!IsPlainWindow(node.window())) return std::nullopt;
+      return ConstantInt(node.window().size());
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<int64_t> WindowSize(const Node& node) {
+  switch (node.op_case()) {
+    case Node::kShuffle:
+      if (!node.shuffle().has_window()) return std::nullopt;
+      return ConstantInt(node.shuffle().window());
+    case Node::kInterleave:
+      return node.interleave().cycle_length();
+    case Node::kGroupByWindow:
+      return ConstantInt(node.group_by_window().window_size());
+    case Node::kBucketBySequenceLength: {
+      const auto& sizes = node.bucket_by_sequence_length().batch_sizes();
+      double sum = 0;
+      for (int64_t size : sizes) sum += static_cast<double>(size);
+      return sum < 1e18 ? std::optional(static_cast<int64_t>(sum))
+                        : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string WhyWhole(const Node& node) {
+  switch (node.op_case()) {
+    case Node::kTake:
+    case Node::kSkip:
+    case Node::kShard:
+    case Node::kEnumerate:
+    case Node::kAssertCardinality:
+      return "counts the rows before it";
+    case Node::kTakeWhile:
+      return "ends at a row that only one share has";
+    case Node::kCache:
+      return "keeps all rows of a pass in one place";
+    case Node::kRebatch:
+    case Node::kPack:
+      return "puts rows together across shares";
+    default:
+      return "remembers the rows before it";
+  }
+}
+
+bool DependsOnOrder(const Node& node) {
+  switch (node.op_case()) {
+    case Node::kTake:
+    case Node::kSkip:
+    case Node::kShard:
+    case Node::kEnumerate:
+    case Node::kTakeWhile:
+    case Node::kScan:
+    case Node::kReduce:
+    case Node::kWindow:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void KeepOrder(Plan& plan) {
+  for (Node& node : *plan.mutable_nodes()) {
+    switch (node.op_case()) {
+      case Node::kMap:
+        if (node.map().has_deterministic()) {
+          node.mutable_map()->set_deterministic(true);
+        }
+        if (node.map().function().has_dataset()) {
+          KeepOrder(*node.mutable_map()->mutable_function()->mutable_dataset());
+        }
+        break;
+      case Node::kInterleave:
+        if (node.interleave().has_deterministic()) {
+          node.mutable_interleave()->set_deterministic(true);
+        }
+        KeepOrder(
+            *node.mutable_interleave()->mutable_function()->mutable_dataset());
+        break;
+      case Node::kFlatMap:
+        KeepOrder(
+            *node.mutable_flat_map()->mutable_function()->mutable_dataset());
+        break;
+      case Node::kGroupByWindow:
+        KeepOrder(*node.mutable_group_by_window()
+                       ->mutable_reduce()
+                       ->mutable_dataset());
+        break;
+      case Node::kBatch:
+        if (node.batch().has_deterministic()) {
+          node.mutable_batch()->set_deterministic(true);
+        }
+        break;
+      case Node::kWithOptions:
+        if (node.with_options().options().has_deterministic()) {
+          node.mutable_with_options()->mutable_options()->set_deterministic(
+              true);
+        }
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+bool NeedsLineage(const Node& node) { return KeysByLineage(node, false); }
+
+}  // namespace penstock::plan
