@@ -407,7 +407,8 @@ def main() -> int:
         found = pool.map(
             lambda m: _found(m, arguments.seeds, Path(folder)), chosen
         )
-        for number, (mutant, how) in enumerate(zip(chosen, found), 1):
+        pairs = zip(chosen, found, strict=True)
+        for number, (mutant, how) in enumerate(pairs, 1):
             missed += how is None
             print(
                 f"[{number}/{len(chosen)}] {mutant.name}: {how or 'NOT FOUND'}",
