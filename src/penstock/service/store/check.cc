@@ -167,9 +167,10 @@ absl::Status CarryAll(Connection& connection, Carrier& carrier,
   PENSTOCK_RETURN_IF_ERROR(carried);
   report.gap.emplace();
   report.gap->after = last;
-  const absl::Status met = absl::AlreadyExistsError("");
   ForEachRow(connection, "", true, [&](const Row& row) {
-    if (last && row.key <= *last) return met;
+    if (last && row.key <= *last) {
+      return absl::AlreadyExistsError("read from the front");
+    }
     report.gap->before = std::string(row.key);
     return carry(row);
   }).IgnoreError();

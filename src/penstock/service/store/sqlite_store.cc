@@ -301,7 +301,7 @@ absl::Status SqliteStore::TransactOnce(
     const std::function<absl::Status(Head&)>& change) {
   PENSTOCK_RETURN_IF_ERROR(begin_.Run());
   uint64_t sequence = 0;
-  const absl::Status status = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status status = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // Inside the transaction, where no other process can begin a term.
     PENSTOCK_ASSIGN_OR_RETURN(Head head, head_.Read());
     PENSTOCK_RETURN_IF_ERROR(change(head));

@@ -253,7 +253,7 @@ TEST_F(SqliteStoreTest, DeletesOnAFullDiskAndRecovers) {
     {
       const auto store = OpenSqliteStore(directory_, options);
       if (!store.ok()) return std::string(store.status().message());
-      const std::string problem = FillAndEmpty(**store, 200);
+      std::string problem = FillAndEmpty(**store, 200);
       if (!problem.empty()) return problem;
       const uint64_t term = *(*store)->Campaign("again");
       for (int i = 0; i < 200; ++i) {

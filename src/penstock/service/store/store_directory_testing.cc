@@ -48,7 +48,7 @@ void WriteFiles(const std::string& directory, const Files& files) {
     if (files.count(entry.path().filename()) == 0) fs::remove(entry.path());
   }
   for (const auto& [name, bytes] : files) {
-    std::ofstream out(directory + "/" + name,
+    std::ofstream out(absl::StrCat(directory, "/", name),
                       std::ios::binary | std::ios::trunc);
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
