@@ -255,6 +255,18 @@ INSTANTIATE_TEST_SUITE_P(
         {"PaddedBatch", [] { return PaddedBatch(Numbers(), 4); }, Same::kItems},
         {"WindowAndFlat",
          [] { return FlatMap(Window(Numbers(), 4), ToRows()); }, Same::kBag},
+        {"GroupByWindow",
+         [] { return Unbatch(GroupByWindow(Numbers(), Mod(3), 4)); },
+         Same::kBag},
+        {"SparseBatch", [] { return SparseBatch(Numbers(), 4, {}); },
+         Same::kItems},
+        {"Python", [] { return Map(Range(23), PythonDouble()); }},
+        {"PythonAndBatch",
+         [] {
+           return Unbatch(
+               Batch(IgnoreErrors(Map(Range(23), PythonDouble())), 4));
+         },
+         Same::kBag},
         {"BatchOfRepeat", [] { return Batch(Repeat(Numbers(), 3), 4); },
          Same::kItems},
         {"RepeatOfBatch",
