@@ -381,7 +381,7 @@ WRONG = {
             name,
         )
         for name, i, bad, kind in [
-            ("memory_budget", 0, "x", TYPE),
+            ("memory_budget", 0, "x", VALUE),
             ("memory_budget", 1, -1, VALUE),
             ("memory_budget", 2, 0, VALUE),
             ("memory_budget", 3, 2**70, VALUE),

@@ -95,13 +95,13 @@ def test_refuses_an_arrow_back(
 @pytest.mark.parametrize("room", ["base", "data", "io", "functions"])
 def test_refuses_protos_below_plan(tree: Tree, room: str) -> None:
     tree.write(f"src/penstock/{room}/x.cc", '#include "penstock/plan.pb.h"\n')
-    assert tree.check() == (
-        1,
-        [
-            f"src/penstock/{room}/x.cc:1: expected protos only in plan, "
-            f"tuner, engine, session, main; found penstock/plan.pb.h in {room}"
-        ],
+    status, lines = tree.check()
+    assert status == 1
+    assert len(lines) == 1
+    assert lines[0].startswith(
+        f"src/penstock/{room}/x.cc:1: expected protos only in plan, tuner, "
     )
+    assert lines[0].endswith(f"; found penstock/plan.pb.h in {room}")
 
 
 @pytest.mark.parametrize("include", ["clock.h", "base/clock.h", "../base/c.h"])

@@ -31,10 +31,12 @@ std::vector<Buffer> FrameMemory::Reserve(
   for (const size_t bytes : column_bytes) end += RoundUp(bytes);
   // For other columns, errors and the trailer.
   const size_t rest = 4096 + end / 64;
-  const absl::StatusOr<Arena::Region> region = arena_.Allocate(end + rest);
-  if (!region.ok()) return {};
+  absl::StatusOr<Arena::Region> region = absl::OutOfRangeError("");
   {
     MutexLock lock(&mutex_);
+    if (is_retired_) return {};
+    region = arena_.Allocate(end + rest);
+    if (!region.ok()) return {};
     slabs_[region->data] = Slab{*region, end};
   }
   const Owner owner = Own(*region);
@@ -45,6 +47,11 @@ std::vector<Buffer> FrameMemory::Reserve(
     at += RoundUp(bytes);
   }
   return columns;
+}
+
+void FrameMemory::Retire() {
+  MutexLock lock(&mutex_);
+  is_retired_ = true;
 }
 
 bool FrameMemory::Claim(const Chunk& chunk, Slab& slab, Owner& owner) {

@@ -46,6 +46,10 @@ class FrameMemory final : public std::enable_shared_from_this<FrameMemory> {
   absl::StatusOr<Frame> Make(const Chunk& chunk, std::string_view trailer,
                              bool may_exceed) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The trainer may hold on to frames that are given up here: what is free from
+  // now on is not given out any more.
+  void Retire() ABSL_LOCKS_EXCLUDED(mutex_);
+
   const Arena& arena() const { return arena_; }
 
  private:
@@ -66,6 +70,7 @@ class FrameMemory final : public std::enable_shared_from_this<FrameMemory> {
   Arena arena_;
   Mutex mutex_;
   std::map<const std::byte*, Slab> slabs_ ABSL_GUARDED_BY(mutex_);
+  bool is_retired_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace penstock

@@ -125,6 +125,15 @@ TEST_F(FrameMemoryTest, ThereIsNoPlaceWithoutRoom) {
   EXPECT_EQ(memory_->arena().used_bytes(), 0);
 }
 
+// A frame that was given up when an iterator was closed may be the trainer's
+// still; a pull that was under way must not write there.
+TEST_F(FrameMemoryTest, ThereIsNoPlaceAfterTheEnd) {
+  const size_t bytes = 4096;
+  EXPECT_FALSE(memory_->Reserve({&bytes, 1}).empty());
+  memory_->Retire();
+  EXPECT_TRUE(memory_->Reserve({&bytes, 1}).empty());
+}
+
 TEST_F(FrameMemoryTest, OtherRowsAreCopied) {
   const Chunk chunk = One(MakeColumn<int64_t>({7, 8}));
   auto frame = memory_->Make(chunk, "s", false);

@@ -314,6 +314,7 @@ void FrameSender::SetRunAheadRows(int64_t rows) {
 }
 
 void FrameSender::Close() {
+  memory_->Retire();
   {
     MutexLock lock(&mutex_);
     is_closed_ = true;

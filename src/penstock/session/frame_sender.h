@@ -72,6 +72,8 @@ class FrameSender final : public engine::Task {
   absl::Status OnReadable() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the run; streams are freed on the executor.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The trainer may hold on to its frames.
+  ~FrameSender() override { memory_->Retire(); }
 
  protected:
   Next RunSlice() override ABSL_LOCKS_EXCLUDED(mutex_);
