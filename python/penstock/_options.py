@@ -84,8 +84,9 @@ class Options:
         run_ahead: Elements that may be computed beyond those asked for, where
             a generator would show it; 0 computes only what `next()` asks for.
         memory_budget: Bytes, or a size such as "4GB", that the shuffles and
-            caches of one iterator may hold. What they leave may be used to keep elements that are the same
-            in every epoch, where that makes the next one faster.
+            caches of one iterator may hold. What they leave may be used to
+            keep elements that are the same in every epoch, where that makes
+            the next one faster.
         max_element_bytes: The largest element; a larger one is an error.
         name: Shown in statistics and messages.
         python: How Python functions are run.
