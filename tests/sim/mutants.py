@@ -292,7 +292,7 @@ def _mutants() -> list[Mutant]:
         Mutant(
             "a saved state forgets what was inherited",
             client,
-            "  *state.mutable_inherited_done() = inherited_.done.ToRuns();",
+            "  SetInherited(inherited_, state);",
             "",
         ),
         Mutant(

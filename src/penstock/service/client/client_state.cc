@@ -6,25 +6,13 @@
 #include "absl/strings/str_cat.h"
 
 namespace penstock::service {
-namespace {
-
-Progress InheritedBy(const OpenReply& opened) {
-  Progress progress;
-  progress.done = BundleSet(opened.inherited_done());
-  for (const Cursor& cursor : opened.inherited_open()) {
-    progress.open[cursor.bundle()] = cursor.position();
-  }
-  return progress;
-}
-
-}  // namespace
 
 ClientState::ClientState(const Settings& settings, const OpenReply& opened,
                          const std::optional<ConsumerState>& resumed)
     : settings_(settings),
       epoch_(opened.epoch()),
       manifest_(opened.manifest()),
-      inherited_(InheritedBy(opened)),
+      inherited_(Inherited(opened)),
       done_(opened.done()),
       term_(opened.term()) {
   if (!resumed || !IsSame(resumed->epoch(), epoch_)) return;
@@ -182,12 +170,7 @@ ConsumerState ClientState::Save() const {
   state.set_manifest(manifest_);
   state.set_slot(settings_.slot);
   state.set_slots(settings_.slots);
-  *state.mutable_inherited_done() = inherited_.done.ToRuns();
-  for (const auto& [bundle, position] : inherited_.open) {
-    Cursor* cursor = state.add_inherited_open();
-    cursor->set_bundle(bundle);
-    cursor->set_position(position);
-  }
+  SetInherited(inherited_, state);
   *state.mutable_done() = given_.ToRuns();
   for (const auto& [number, bundle] : bundles_) {
     if (given_.Has(number)) continue;

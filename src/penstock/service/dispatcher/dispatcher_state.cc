@@ -84,15 +84,10 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
     if (!epoch.ParseFromString(record.value)) return damaged();
     for (auto& [job, run] : runs_) {
       if (run.record.run() != epoch.epoch().run()) continue;
-      Progress inherited;
-      inherited.done = BundleSet(epoch.inherited_done());
-      for (const Cursor& cursor : epoch.inherited_open()) {
-        inherited.open[cursor.bundle()] = cursor.position();
-      }
       Writes none;
       Epoch& made = BeginGeneration(run, epoch.epoch().epoch(),
-                                    epoch.epoch().generation(), inherited,
-                                    epoch.manifest(), none);
+                                    epoch.epoch().generation(),
+                                    Inherited(epoch), epoch.manifest(), none);
       made.restored.insert(epoch.restored().begin(), epoch.restored().end());
       // Who had the slot may be alive, and is heard of soon.
       for (const EpochRecord::Opened& opened : epoch.opened()) {
@@ -172,12 +167,7 @@ void DispatcherState::WriteEpoch(const Epoch& epoch, Writes& writes) const {
   EpochRecord record;
   *record.mutable_epoch() = epoch.state->id();
   record.set_manifest(epoch.manifest);
-  *record.mutable_inherited_done() = epoch.state->inherited().done.ToRuns();
-  for (const auto& [bundle, position] : epoch.state->inherited().open) {
-    Cursor* cursor = record.add_inherited_open();
-    cursor->set_bundle(bundle);
-    cursor->set_position(position);
-  }
+  SetInherited(epoch.state->inherited(), record);
   for (const uint64_t hash : epoch.restored) record.add_restored(hash);
   for (const auto& [slot, session] : epoch.sessions) {
     EpochRecord::Opened* opened = record.add_opened();
@@ -422,12 +412,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   reply.set_seed(run->record.seed());
   reply.set_manifest(epoch.manifest);
   *reply.mutable_done() = epoch.state->done().ToRuns();
-  *reply.mutable_inherited_done() = epoch.state->inherited().done.ToRuns();
-  for (const auto& [bundle, position] : epoch.state->inherited().open) {
-    Cursor* cursor = reply.add_inherited_open();
-    cursor->set_bundle(bundle);
-    cursor->set_position(position);
-  }
+  SetInherited(epoch.state->inherited(), reply);
   if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
   return reply;
 }

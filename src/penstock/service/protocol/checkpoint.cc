@@ -7,15 +7,6 @@
 
 namespace penstock::service {
 
-Progress Inherited(const ConsumerState& state) {
-  Progress progress;
-  progress.done = BundleSet(state.inherited_done());
-  for (const Cursor& cursor : state.inherited_open()) {
-    progress.open[cursor.bundle()] = cursor.position();
-  }
-  return progress;
-}
-
 absl::StatusOr<Progress> Merge(absl::Span<const ConsumerState> states) {
   if (states.empty()) {
     return absl::InvalidArgumentError("a checkpoint without a state");

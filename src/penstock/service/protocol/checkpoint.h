@@ -18,8 +18,28 @@ struct Progress {
   std::map<uint64_t, uint64_t> open;  // bundle -> position of its next item
 };
 
-// What a generation began with.
-Progress Inherited(const ConsumerState& state);
+// What a generation began with, as a message has it in `inherited_done` and
+// `inherited_open`: a consumer's state, an answer to an opening, a record.
+template <typename Message>
+Progress Inherited(const Message& message) {
+  Progress progress;
+  progress.done = BundleSet(message.inherited_done());
+  for (const Cursor& cursor : message.inherited_open()) {
+    progress.open[cursor.bundle()] = cursor.position();
+  }
+  return progress;
+}
+
+template <typename Message>
+void SetInherited(const Progress& progress, Message& message) {
+  *message.mutable_inherited_done() = progress.done.ToRuns();
+  message.clear_inherited_open();
+  for (const auto& [bundle, position] : progress.open) {
+    Cursor* cursor = message.add_inherited_open();
+    cursor->set_bundle(bundle);
+    cursor->set_position(position);
+  }
+}
 
 // Of one checkpoint: the states of all its consumers, each once, in any order.
 // InvalidArgument says what does not go together or is missing.
