@@ -131,7 +131,6 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   service::WorkerState state_;
   bool is_dead_ = false;
   bool is_draining_ = false;
-  bool is_beating_ = false;
   uint64_t beats_ = 0;
   int64_t paused_until_ms_ = 0;
 };
@@ -156,8 +155,6 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   // What the trainer wrote down, and where it was then.
   const std::vector<Item>& ledger() const { return ledger_; }
   const std::optional<service::ConsumerState>& state() const { return state_; }
-  // What its ledger begins with: that of the checkpoint.
-  void SetLedger(std::vector<Item> ledger) { ledger_ = std::move(ledger); }
 
  private:
   struct Given {
@@ -169,8 +166,6 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
     std::map<uint64_t, std::deque<Item>> received;  // by bundle
     std::deque<uint64_t> order;  // bundles of items as they came
     std::deque<Given> given;
-    bool is_beating = false;
-    uint64_t beats = 0;
     uint64_t reads = 0;
     std::map<uint64_t, uint64_t> reading;  // bundle -> number of the read
   };
