@@ -175,7 +175,7 @@ void ConsumerActor::Act(const EnginePtr& engine,
 // The pipeline after the client: takes items, and has a few rows ready.
 void ConsumerActor::Fill(Engine& engine) {
   while (engine.given.size() < kMostGiven) {
-    std::optional<uint64_t> bundle = engine.client->NextToGive();
+    std::optional<uint64_t> bundle = engine.client->NextToTake();
     if (!bundle) {
       if (engine.order.empty()) return;
       bundle = engine.order.front();
@@ -185,6 +185,7 @@ void ConsumerActor::Fill(Engine& engine) {
     if (items.empty()) return;  // in order: not here yet
     const Item item = items.front();
     items.pop_front();
+    engine.client->Take(*bundle, 1);
     engine.client->Give(*bundle, 1);
     engine.given.push_back({item, engine.client->Save()});
   }

@@ -23,7 +23,8 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
       continue;
     }
     Bundle& bundle = bundles_[cursor.bundle()];
-    bundle.received = bundle.given = bundle.delivered = cursor.position();
+    bundle.received = bundle.taken = cursor.position();
+    bundle.given = bundle.delivered = cursor.position();
   }
   finished_ = given_;
 }
@@ -31,7 +32,8 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
 ClientState::Bundle& ClientState::Opened(uint64_t bundle, uint64_t from) {
   const auto [it, is_new] = bundles_.try_emplace(bundle);
   if (is_new) {
-    it->second.received = it->second.given = it->second.delivered = from;
+    it->second.received = it->second.taken = from;
+    it->second.given = it->second.delivered = from;
   }
   return it->second;
 }
@@ -45,12 +47,14 @@ ClientBeat ClientState::MakeBeat() const {
   for (const auto& [number, finished] : to_report_) {
     *beat.add_finished() = finished;
   }
-  beat.set_want(settings_.max_open);
-  if (const std::optional<uint64_t> next = NextToGive();
+  uint32_t want = settings_.max_open;
+  if (const std::optional<uint64_t> next = NextToTake();
       next && !bundles_.contains(*next)) {
     beat.add_open(*next);
   }
   for (const auto& [number, bundle] : bundles_) {
+    // All of it is here: it takes nobody's place.
+    if (bundle.items) ++want;
     if (!bundle.items) beat.add_open(number);
     if (bundle.bad == 0) continue;
     ClientBeat::Bad* bad = beat.add_bad();
@@ -58,6 +62,7 @@ ClientBeat ClientState::MakeBeat() const {
     bad->set_attempt(bundle.bad);
     bad->set_why(bundle.why);
   }
+  beat.set_want(want);
   return beat;
 }
 
@@ -78,6 +83,7 @@ ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
     }
     return actions;
   }
+  low_ = std::max(low_, reply.low());
   for (const uint64_t number : reply.taken()) to_report_.erase(number);
   for (const uint64_t number : reply.dropped()) {
     const auto it = bundles_.find(number);
@@ -147,13 +153,29 @@ void ClientState::OnBroken(uint64_t bundle, uint64_t attempt,
   it->second.why = why;
 }
 
-std::optional<uint64_t> ClientState::NextToGive() const {
+std::optional<uint64_t> ClientState::NextToTake() const {
   if (!settings_.is_ordered) return std::nullopt;
+  const auto is_over = [&](uint64_t number) {
+    if (given_.Has(number) || done_.Has(number)) return true;
+    const auto it = bundles_.find(number);
+    return it != bundles_.end() && IsTaken(it->second);
+  };
   uint64_t number = settings_.slot;
-  while (given_.Has(number) || done_.Has(number)) {
-    number += settings_.slots;
-  }
+  while (is_over(number)) number += settings_.slots;
   return number;
+}
+
+uint64_t ClientState::low() const {
+  uint64_t low = low_;
+  for (const auto& [number, bundle] : bundles_) {
+    if (given_.Has(number) || IsTaken(bundle)) continue;
+    low = std::min(low, number);
+  }
+  return low;
+}
+
+void ClientState::Take(uint64_t number, uint64_t items) {
+  bundles_.at(number).taken += items;
 }
 
 void ClientState::Give(uint64_t number, uint64_t items) {
@@ -170,6 +192,8 @@ ConsumerState ClientState::Save() const {
   state.set_manifest(manifest_);
   state.set_slot(settings_.slot);
   state.set_slots(settings_.slots);
+  state.set_epoch_number(settings_.epoch_number);
+  state.set_iteration(settings_.iteration);
   SetInherited(inherited_, state);
   *state.mutable_done() = given_.ToRuns();
   for (const auto& [number, bundle] : bundles_) {

@@ -1,11 +1,12 @@
 // What a consumer knows of its place in an epoch: which bundles it reads, how
 // far it has got with each, and what the trainer has had of that.
 //
-// Each bundle has three positions: items that came from workers, items that the
-// pipeline after this took, and items whose rows the trainer was given. Frames
-// are checked against the first, so that nothing comes twice whoever sent it;
-// a saved state is made of the second; and the dispatcher hears of the third
-// alone, since what an engine had taken is gone when it dies.
+// Each bundle has four positions: items that came from workers, items that were
+// taken to be passed on (loose rows wait for others), items that the pipeline
+// after this was given, and items whose rows the trainer was given. Frames are
+// checked against the first, so that nothing comes twice whoever sent it; a
+// saved state is made of the third; and the dispatcher hears of the last alone,
+// since what an engine had taken is gone when it dies.
 //
 // A state machine without clock, lock or socket. Not thread-safe.
 #pragma once
@@ -43,7 +44,10 @@ class ClientState final {
     uint32_t slot = 0;
     uint32_t slots = 1;
     bool is_ordered = false;
-    uint32_t max_open = 8;  // bundles
+    uint32_t max_open = 8;  // bundles that are not here as a whole
+    // What the epoch's shares are run with.
+    uint64_t epoch_number = 0;
+    uint64_t iteration = 0;
   };
   struct Read {
     uint64_t bundle;
@@ -78,9 +82,14 @@ class ClientState final {
   void OnBroken(uint64_t bundle, uint64_t attempt, const std::string& why);
 
   // In order: the bundle whose items are next. Unset: any.
-  std::optional<uint64_t> NextToGive() const;
-  // Items that came were taken by the pipeline.
+  std::optional<uint64_t> NextToTake() const;
+  // Items that came were taken, to be given sooner or later.
+  void Take(uint64_t bundle, uint64_t items);
+  // Items that were taken went into the pipeline.
   void Give(uint64_t bundle, uint64_t items);
+  // Of bundles before this one nothing more will be taken, but for what others
+  // give back.
+  uint64_t low() const;
   // The place after all that was given.
   ConsumerState Save() const;
   // The trainer has had all before this place, which Save() once gave.
@@ -97,6 +106,7 @@ class ClientState final {
  private:
   struct Bundle {
     uint64_t received = 0;
+    uint64_t taken = 0;
     uint64_t given = 0;
     uint64_t delivered = 0;
     std::optional<uint64_t> items;  // once the end has come
@@ -106,6 +116,10 @@ class ClientState final {
     std::string why;
   };
   Bundle& Opened(uint64_t bundle, uint64_t from);
+  // Nothing of it is left to take.
+  static bool IsTaken(const Bundle& bundle) {
+    return bundle.items && bundle.taken >= *bundle.items;
+  }
 
   const Settings settings_;
   const EpochId epoch_;
@@ -117,6 +131,7 @@ class ClientState final {
   BundleSet finished_;                      // delivered as a whole
   std::map<uint64_t, Finished> to_report_;  // of them, until a reply takes it
   uint64_t term_;
+  uint64_t low_ = 0;
   bool has_nothing_left_ = false;
   absl::Status failure_;
 };

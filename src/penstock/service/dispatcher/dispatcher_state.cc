@@ -23,6 +23,12 @@ std::optional<uint64_t> BundlesOf(const Manifest& manifest) {
   return in_pass * manifest.passes();
 }
 
+// Of a repetition, one that no count of epochs reaches.
+uint64_t DispatcherState::Pass::name() const {
+  if (iteration == 0) return number;
+  return Combine(number, iteration) | uint64_t{1} << 63;
+}
+
 DispatcherState::DispatcherState(const Settings& settings, uint64_t term,
                                  int64_t now_ms)
     : settings_(settings),
@@ -85,9 +91,9 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
     for (auto& [job, run] : runs_) {
       if (run.record.run() != epoch.epoch().run()) continue;
       Writes none;
-      Epoch& made = BeginGeneration(run, epoch.epoch().epoch(),
-                                    epoch.epoch().generation(),
-                                    Inherited(epoch), epoch.manifest(), none);
+      Epoch& made = BeginGeneration(
+          run, {epoch.epoch_number(), epoch.iteration()},
+          epoch.epoch().generation(), Inherited(epoch), epoch.manifest(), none);
       made.restored.insert(epoch.restored().begin(), epoch.restored().end());
       // Who had the slot may be alive, and is heard of soon.
       for (const EpochRecord::Opened& opened : epoch.opened()) {
@@ -166,6 +172,8 @@ bool DispatcherState::IsLive(const Session& session, int64_t now_ms) const {
 void DispatcherState::WriteEpoch(const Epoch& epoch, Writes& writes) const {
   EpochRecord record;
   *record.mutable_epoch() = epoch.state->id();
+  record.set_epoch_number(epoch.pass.number);
+  record.set_iteration(epoch.pass.iteration);
   record.set_manifest(epoch.manifest);
   SetInherited(epoch.state->inherited(), record);
   for (const uint64_t hash : epoch.restored) record.add_restored(hash);
@@ -185,8 +193,9 @@ void DispatcherState::SetBundles(Epoch& epoch) const {
 }
 
 DispatcherState::Epoch& DispatcherState::BeginGeneration(
-    Run& run, uint64_t number, uint64_t generation, const Progress& inherited,
+    Run& run, const Pass& pass, uint64_t generation, const Progress& inherited,
     uint64_t manifest, Writes& writes) {
+  const uint64_t number = pass.name();
   EpochId id;
   id.set_run(run.record.run());
   id.set_epoch(number);
@@ -194,6 +203,7 @@ DispatcherState::Epoch& DispatcherState::BeginGeneration(
   Epoch& epoch = run.epochs[number];
   if (epoch.state != nullptr) epoch.state->Erase(writes);
   epoch = Epoch();
+  epoch.pass = pass;
   epoch.state = std::make_unique<EpochState>(
       id,
       EpochState::Settings{run.record.visitation(), run.record.is_ordered(),
@@ -247,7 +257,10 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
     for (const auto& [number, epoch] : run->epochs) {
       for (const auto& [slot, session] : epoch.sessions) {
         is_live |= IsLive(session, now_ms);
-        if (number != request.epoch() || slot != request.slot()) continue;
+        if (number != Pass{request.epoch(), request.iteration()}.name() ||
+            slot != request.slot()) {
+          continue;
+        }
         has_opened = true;
         is_retry = IsSame(session.opener, request.opener());
       }
@@ -285,7 +298,8 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
                                               const OpenRequest& request,
                                               Writes& writes) {
   const ConsumerState& first = request.states(0);
-  const uint64_t number = first.epoch().epoch();
+  const Pass pass{first.epoch_number(), first.iteration()};
+  const uint64_t number = pass.name();
   if (first.job() != request.job() || first.plan() != request.plan()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected a state of job '", request.job(), "' and its pipeline; got ",
@@ -318,7 +332,7 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
   if (states.size() < first.slots()) {
     if (epoch == nullptr) {
       // A place to wait in. Nothing is granted of it before all are here.
-      epoch = &BeginGeneration(run, number, first.epoch().generation(),
+      epoch = &BeginGeneration(run, pass, first.epoch().generation(),
                                Progress(), first.manifest(), writes);
     }
     epoch->restoring = std::move(states);
@@ -339,7 +353,7 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
     run.record.set_slots(request.slots());
     writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
   }
-  Epoch& made = BeginGeneration(run, number, generation + 1, progress,
+  Epoch& made = BeginGeneration(run, pass, generation + 1, progress,
                                 first.manifest(), writes);
   made.restored = std::move(hashes);
   WriteEpoch(made, writes);
@@ -359,8 +373,11 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   OpenReply reply;
   const bool is_restored =
       request.states_size() > 0 && !request.is_same_consumer();
-  uint64_t number = request.epoch();
-  if (request.states_size() > 0) number = request.states(0).epoch().epoch();
+  Pass pass{request.epoch(), request.iteration()};
+  if (request.states_size() > 0) {
+    pass = {request.states(0).epoch_number(), request.states(0).iteration()};
+  }
+  const uint64_t number = pass.name();
   // Of an engine that has died since: another one has opened.
   const auto known = run->epochs.find(number);
   if (known != run->epochs.end()) {
@@ -385,7 +402,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                      "' was restored by others meanwhile, or is over"));
   }
   if (it == run->epochs.end()) {
-    BeginGeneration(*run, number, 1, Progress(), 0, writes);
+    BeginGeneration(*run, pass, 1, Progress(), 0, writes);
     it = run->epochs.find(number);
   }
   Epoch& epoch = it->second;
@@ -449,6 +466,7 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
   }
   state.SetWant(beat.slot(), beat.want());
+  reply.set_low(state.low());
   if (state.settings().visitation == AT_MOST_ONCE) {
     for (const uint64_t number : beat.open()) {
       if (state.done().Has(number)) reply.add_dropped(number);

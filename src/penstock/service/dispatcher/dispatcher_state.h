@@ -80,7 +80,14 @@ class DispatcherState final {
     int64_t heard_ms = 0;
     bool has_left = false;
   };
+  // What the shares of an epoch are run with, and what it is named by.
+  struct Pass {
+    uint64_t number = 0;
+    uint64_t iteration = 0;
+    uint64_t name() const;
+  };
   struct Epoch {
+    Pass pass;
     std::unique_ptr<EpochState> state;
     uint64_t manifest = 0;
     // The worker that is making it, and its lease.
@@ -108,13 +115,15 @@ class DispatcherState final {
   Epoch* FindEpoch(const EpochId& id);
   absl::StatusOr<Run*> OpenRun(const OpenRequest& request, int64_t now_ms,
                                Writes& writes);
-  Epoch& BeginGeneration(Run& run, uint64_t epoch, uint64_t generation,
+  Epoch& BeginGeneration(Run& run, const Pass& pass, uint64_t generation,
                          const Progress& inherited, uint64_t manifest,
                          Writes& writes);
   // Takes states in; true once a new generation has begun of them.
   absl::StatusOr<bool> Restore(Run& run, const OpenRequest& request,
                                Writes& writes);
   absl::Status CheckSame(const Run& run, const OpenRequest& request) const;
+  static Lease MakeLease(const Run& run, const Epoch& epoch,
+                         const EpochState::Given& given);
   void WriteEpoch(const Epoch& epoch, Writes& writes) const;
   void CloseRun(const std::string& job, Writes& writes);
   void TakeManifest(const WorkerBeat& beat, WorkerReply& reply, Writes& writes);

@@ -20,21 +20,23 @@ std::string ManifestKey(uint64_t hash) {
                       absl::Hex(hash, absl::kZeroPad16));
 }
 
-Lease MakeLease(const RunRecord& run, const EpochId& id, uint64_t manifest,
-                const EpochState::Given& given) {
+}  // namespace
+
+Lease DispatcherState::MakeLease(const Run& run, const Epoch& epoch,
+                                 const EpochState::Given& given) {
   Lease lease;
-  *lease.mutable_epoch() = id;
+  *lease.mutable_epoch() = epoch.state->id();
   lease.set_bundle(given.bundle);
   lease.set_attempt(given.attempt);
   lease.set_slot(given.slot);
-  lease.set_plan(run.plan());
-  lease.set_seed(run.seed());
-  lease.set_manifest(manifest);
+  lease.set_plan(run.record.plan());
+  lease.set_seed(run.record.seed());
+  lease.set_epoch_number(epoch.pass.number);
+  lease.set_iteration(epoch.pass.iteration);
+  lease.set_manifest(epoch.manifest);
   lease.set_is_for_manifest(given.bundle == kForManifest);
   return lease;
 }
-
-}  // namespace
 
 void DispatcherState::TakeManifest(const WorkerBeat& beat, WorkerReply& reply,
                                    Writes& writes) {
@@ -121,8 +123,7 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
         if (holds.contains({run.record.run(), given.bundle, given.attempt})) {
           continue;
         }
-        *reply.add_leases() =
-            MakeLease(run.record, epoch.state->id(), epoch.manifest, given);
+        *reply.add_leases() = MakeLease(run, epoch, given);
       }
     }
   }
@@ -157,8 +158,7 @@ void DispatcherState::GrantTo(uint64_t id, uint32_t room, WorkerReply& reply,
           given = epoch.state->Grant(id, NextNumber(), !is_in_grace_, writes);
         }
         if (!given) continue;
-        *reply.add_leases() =
-            MakeLease(run.record, epoch.state->id(), epoch.manifest, *given);
+        *reply.add_leases() = MakeLease(run, epoch, *given);
         has_granted = true;
         --room;
       }

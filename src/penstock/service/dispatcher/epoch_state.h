@@ -15,6 +15,7 @@
 // batch, and what is decided may be told once that is durable.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -116,6 +117,11 @@ class EpochState final {
   // Nothing is left for the slot: all is done or others'.
   bool HasNothingFor(uint32_t slot) const;
   bool is_done() const;
+  // Every bundle before this one is done or somebody's.
+  uint64_t low() const {
+    return unowned_.empty() ? next_ : std::min(next_, *unowned_.begin());
+  }
+  std::optional<uint64_t> count() const { return count_; }
   const BundleSet& done() const { return done_; }
   // Not tried again, and not lost to a consumer without a word.
   const std::map<uint64_t, std::string>& quarantined() const {

@@ -1,0 +1,36 @@
+// Connections to other machines, made all alike.
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace penstock::rpc {
+
+// What a caller shows, and whom it believes. Files are read again when they
+// change.
+struct Credentials {
+  std::string ca_file;    // whose certificates are believed; empty: no TLS
+  std::string cert_file;  // its own
+  std::string key_file;
+  std::string token_file;  // a word that says who calls
+};
+
+// A lasting connection to `address` ("host:port"). It is made when it is first
+// used, and again whenever it breaks. InvalidArgument if the address or a file
+// is not what it should be.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
+    const std::string& address, const Credentials& credentials);
+
+// A call that ends after `deadline`, and carries the token, if there is one.
+void Prepare(grpc::ClientContext& context, const Credentials& credentials,
+             std::chrono::milliseconds deadline);
+// The same without an end.
+void Prepare(grpc::ClientContext& context, const Credentials& credentials);
+
+}  // namespace penstock::rpc
