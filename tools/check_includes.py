@@ -53,6 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "service/client": (
         "base",
         "data",
+        "io",  # crc32c
         "plan",
         "engine",
         "service/protocol",

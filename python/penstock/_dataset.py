@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock import _names
 from penstock._actions import Actions
+from penstock._distributing import Distributing
 from penstock._frameworks import Frameworks
 from penstock._grouping import Grouping
 from penstock._measuring import Measuring
@@ -22,6 +23,7 @@ class Dataset(
     Grouping,
     Mixing,
     Storing,
+    Distributing,
     Frameworks,
     Measuring,
     Actions,
@@ -54,7 +56,14 @@ class Dataset(
         __getattr__ = _names.in_instance
 
 
-for _part in (Sources, Transforms, Frameworks, Measuring, Actions):
+for _part in (
+    Sources,
+    Transforms,
+    Distributing,
+    Frameworks,
+    Measuring,
+    Actions,
+):
     publish(_part, "Dataset")
 Sources.zip = ClassOnly(Sources.zip)  # type: ignore[method-assign]
 del _part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import dataclasses
 import json
@@ -53,6 +54,7 @@ _DEMAND = 1
 _CONSUMED = 2
 _RELEASED = 3
 _WAITED = 4
+_LEFT = 5
 _MAX_GAP_US = (1 << 32) - 1
 _RECEIVE_BYTES = 64 * _EVENT.size
 # Words to the engine gather until it is waited for, or there are this many.
@@ -293,6 +295,16 @@ class _Connection:
                 raise EngineGoneError from None
             self._outgoing = self._outgoing[sent:]
 
+    def leave(self, rows: int) -> None:
+        """Says that no more is wanted, `rows` rows after the last state."""
+        if self.owner != os.getpid():
+            return
+        self._outgoing += _WORD.pack(_LEFT, 0, rows)
+        try:
+            self.flush()
+        except EngineGoneError:
+            pass  # Then nobody is there to hear it.
+
     def close(self) -> None:
         self._socket.close()
 
@@ -416,6 +428,8 @@ class Iterator(IteratorABC[Any]):
         if kind == _END:
             self._become([], [], state, 0, skip)
             self._has_ended = True
+            connection.taken(number)
+            connection.flush()
             return None
         if kind == _FAILED:
             self._has_ended = True
@@ -680,6 +694,8 @@ class Iterator(IteratorABC[Any]):
         Arrays that were returned stay valid.
         """
         with self._lock:
+            if self._connection is not None:
+                self._connection.leave(self._position().skip)
             self._is_closed = True
             self._disconnect()
             self._rows = iter(())
@@ -688,6 +704,7 @@ class Iterator(IteratorABC[Any]):
     def __del__(self) -> None:
         connection = getattr(self, "_connection", None)
         if connection is not None:
+            connection.leave(self._position().skip)
             connection.close()
 
     def __enter__(self) -> Iterator:
@@ -730,4 +747,13 @@ def _after_fork_in_child() -> None:
         iterator._lock = threading.RLock()
 
 
+def _leave_all() -> None:
+    """A trainer that ends wants no more; one that is killed may come back."""
+    for iterator in list(_iterators):
+        connection = iterator._connection
+        if connection is not None:
+            connection.leave(iterator._position().skip)
+
+
 os.register_at_fork(after_in_child=_after_fork_in_child)
+atexit.register(_leave_all)

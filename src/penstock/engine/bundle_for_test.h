@@ -137,6 +137,10 @@ class FakeReceiver final : public engine::Receiver {
   const std::function<std::vector<Chunk>(uint64_t)> receive_;
 };
 
+inline std::shared_ptr<engine::Receiver> Borrowed(FakeReceiver& receiver) {
+  return {std::shared_ptr<void>(), &receiver};
+}
+
 // Runs plans in shares, as many engines and one that puts rows together would.
 class Divided final {
  public:
@@ -217,7 +221,7 @@ class Divided final {
   std::vector<Chunk> Run(const plan::Plan& plan, FakeReceiver& receiver,
                          const std::optional<RunPart>& part) {
     engine::Environment environment = engine_.environment();
-    environment.receiver = &receiver;
+    environment.receiver = Borrowed(receiver);
     auto iterator =
         engine::Iterator::Start(BuildOrDie(plan), environment,
                                 engine_.instances(), kEpoch, kSeed, part);

@@ -414,7 +414,7 @@ TEST(ReceivedTest, LooksAtWhatComes) {
   const auto failure = [&](Chunk chunk) {
     FakeReceiver receiver([&](uint64_t) { return std::vector<Chunk>{chunk}; });
     engine::Environment environment = engine.environment();
-    environment.receiver = &receiver;
+    environment.receiver = Borrowed(receiver);
     auto iterator = engine::Iterator::Start(BuildOrDie(division->local),
                                             environment, engine.instances(), 0);
     const engine::Waker waker = std::make_shared<Bell>();

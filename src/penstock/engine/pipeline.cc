@@ -11,6 +11,7 @@
 #include "penstock/engine/build.h"
 #include "penstock/engine/ops/keep.h"
 #include "penstock/engine/ops/part.h"
+#include "penstock/engine/receiver.h"
 #include "penstock/functions/function.h"
 #include "penstock/io/crc32c.h"
 #include "penstock/plan/convert.h"
@@ -522,10 +523,24 @@ std::string Iterator::Save() const {
   }
   WireWriter streams;
   root_->Save(streams);
+  if (run_->environment.receiver != nullptr) {
+    streams.Bytes(run_->environment.receiver->Mark());
+  }
   writer.Bytes(streams.bytes());
   const uint64_t checksum = io::Crc32c(writer.bytes());
   writer.Varint(checksum);
   return writer.Take();
+}
+
+Iterator::Sealed Iterator::Seal(std::string state) const {
+  Receiver* receiver = run_->environment.receiver.get();
+  if (receiver == nullptr || state.empty()) return {std::move(state), 0};
+  const Receiver::Seal seal = receiver->SealState(state);
+  WireWriter writer;
+  writer.Raw(state);
+  writer.Bytes(seal.journal);
+  writer.Varint(io::Crc32c(seal.journal));
+  return {writer.Take(), seal.ticket};
 }
 
 absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
@@ -559,7 +574,14 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   const auto covered =
       static_cast<size_t>(streams.data() + streams.size() - state.data());
   PENSTOCK_ASSIGN_OR_RETURN(const uint64_t checksum, reader.Varint());
-  if (checksum != io::Crc32c(state.substr(0, covered)) || !reader.is_at_end()) {
+  bool is_whole = checksum == io::Crc32c(state.substr(0, covered));
+  std::string_view journal;
+  if (!reader.is_at_end()) {
+    PENSTOCK_ASSIGN_OR_RETURN(journal, reader.Bytes());
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t of_journal, reader.Varint());
+    is_whole &= of_journal == io::Crc32c(journal) && reader.is_at_end();
+  }
+  if (!is_whole) {
     return absl::DataLossError(
         "damaged state: its checksum does not match\n  Use an earlier "
         "checkpoint.");
@@ -574,6 +596,10 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   auto next = random.begin();
   for (const OpInfo& info : pipeline->ops()) {
     if (!info.is_transparent) run->random[info.id] = *next++;
+  }
+  if (environment.receiver != nullptr) {
+    PENSTOCK_RETURN_IF_ERROR(
+        environment.receiver->Restore(journal, is_recovery));
   }
   std::unique_ptr<Iterator> iterator(
       new Iterator(std::move(pipeline), std::move(run)));

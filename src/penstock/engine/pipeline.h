@@ -119,6 +119,14 @@ class Iterator final {
   // The position before the next row: version, fingerprint, seeds and epochs,
   // every node's state, and a checksum.
   std::string Save() const;
+  // `state`, of Save(), with what rows of other engines need besides: whoever
+  // resumes there has the same rows again that have been given since. `ticket`
+  // is the receiver's name for it.
+  struct Sealed {
+    std::string state;
+    uint64_t ticket = 0;
+  };
+  Sealed Seal(std::string state) const;
 
   const std::shared_ptr<const Pipeline>& pipeline() const { return pipeline_; }
   // What it has counted so far; may be read while it runs.

@@ -53,7 +53,7 @@ struct Environment {
   // Rows that live in the trainer's process; null where there are none.
   RowSources* sources = nullptr;
   // Rows that other engines compute; null where there are none.
-  Receiver* receiver = nullptr;
+  std::shared_ptr<Receiver> receiver;
   // The user's Python functions; null where there are none.
   RowFunctions* functions = nullptr;
   // Where rows are best computed that become frames; null: anywhere.

@@ -6,6 +6,7 @@
 #include "penstock/base/status.h"
 #include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/distribute.h"
 #include "penstock/plan/infer.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/resolve.h"
@@ -60,6 +61,15 @@ absl::Status CheckInput(const Plan& input) {
 absl::StatusOr<Plan> Append(std::vector<Plan> inputs, Node node,
                             const std::vector<TensorSpec>& bound,
                             const BuildContext& context) {
+  if (node.has_received() && inputs.size() == 1) {
+    PENSTOCK_RETURN_IF_ERROR(CheckInput(inputs[0]));
+    if (!bound.empty() || inputs[0].bound_size() > 0) {
+      return absl::InvalidArgumentError(
+          "distribute must be called outside of functions; got it inside one");
+    }
+    node.set_instance(context.random());
+    return Distribute(inputs[0], std::move(node));
+  }
   Plan plan;
   Specs known;
   std::vector<uint32_t> roots;

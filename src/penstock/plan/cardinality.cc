@@ -252,6 +252,7 @@ Cardinality InferCardinality(const Node& node,
     case Node::OP_NOT_SET:
       return Unknown();
     case Node::kReceived:
+      if (node.received().has_rows()) return Finite(node.received().rows());
       return node.received().infinite() ? Infinite() : Unknown();
     case Node::kZip:
       return Shortest(inputs);

@@ -41,6 +41,20 @@ std::string Quoted(const std::string& text) {
                       is_long ? "…'" : "'");
 }
 
+std::string ReceivedText(const Received& op) {
+  if (!op.has_distribution()) return "";
+  const Distribution& given = op.distribution();
+  Words words;
+  words.Add(absl::StrCat("'", given.address(), "'"));
+  if (!given.job().empty()) words.Set("job", Quoted(given.job()));
+  words.Flag("at_most_once", given.visitation() == Distribution::AT_MOST_ONCE);
+  words.Flag("in order", given.is_ordered());
+  if (given.readers() > 1) {
+    words.Add(absl::StrCat("reader ", given.reader(), " of ", given.readers()));
+  }
+  return words.Join();
+}
+
 std::string TextOf(const Tensor& tensor) {
   absl::StatusOr<Column> column = FromProto(tensor);
   if (!column.ok()) return "?";
@@ -347,8 +361,9 @@ std::string Detail(const Node& node) {
     case Node::kZip:
     case Node::kConcatenate:
     case Node::kUnbatch:
-    case Node::kNestedRows:
     case Node::kReceived:
+      return ReceivedText(node.received());
+    case Node::kNestedRows:
     case Node::kUnique:
     case Node::OP_NOT_SET:
       return "";

@@ -141,6 +141,14 @@ class Divider final {
             "Save them to files first, or put distribute() before what the "
             "generator is joined with.");
       }
+      if (node.has_received()) {
+        return Refused(id,
+                       absl::StrCat("distribute shares out rows that workers "
+                                    "can read; got ",
+                                    draft_.name(id),
+                                    ", whose rows come from other workers"),
+                       "Distribute once, after all that workers are to do.");
+      }
       if (node.inputs_size() == 0) {
         return Refused(
             id,

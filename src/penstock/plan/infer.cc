@@ -168,6 +168,8 @@ bool NeedsInstance(const Node& node) {
       return true;
     case Node::kListFiles:
       return node.list_files().shuffle();
+    case Node::kReceived:
+      return node.received().has_distribution();
     default: {
       const std::vector<const Function*> functions = FunctionsOf(node);
       return std::any_of(functions.begin(), functions.end(),

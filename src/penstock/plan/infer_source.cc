@@ -7,6 +7,7 @@
 #include "penstock/data/encode.h"
 #include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/distribute.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/infer.h"
 
@@ -151,10 +152,20 @@ Result Of(const NestedRows& op, const Place& place) {
 }
 
 Result Of(const Received& op, const Place& place) {
-  if (place.depth == 0) return FromProto(op.spec());
+  if (place.depth > 0) {
+    return absl::InvalidArgumentError(
+        "rows that another engine computes must not be asked for inside a "
+        "function; got them there");
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec spec, FromProto(op.spec()));
+  if (!op.has_distribution()) return spec;
+  PENSTOCK_ASSIGN_OR_RETURN(const ElementSpec found,
+                            CheckDistribution(op.distribution()));
+  PENSTOCK_ASSIGN_OR_RETURN(const penstock::ElementSpec sent, FromProto(found));
+  if (sent == spec) return spec;
   return absl::InvalidArgumentError(
-      "rows that another engine computes must not be asked for inside a "
-      "function; got them there");
+      absl::StrCat("workers send ", sent.ToString(), "; got a plan for ",
+                   spec.ToString()));
 }
 
 Result Of(const Generator& op, const Place& place) {

@@ -99,6 +99,10 @@ void AddLines(const Plan& plan, size_t indent, const std::string& in, int depth,
       AddLines(*dataset, level + 2,
                absl::StrCat(in, NodeName(plan, number), "/"), depth + 1, lines);
     }
+    if (node.received().has_distribution()) {
+      AddLines(node.received().distribution().plan(), level + 1, in, depth + 1,
+               lines);
+    }
     for (int i = node.inputs_size() - 1; i >= 0; --i) {
       // A plan need not be valid to be shown.
       if (node.inputs(i) >= static_cast<uint32_t>(number)) continue;

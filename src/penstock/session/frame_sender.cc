@@ -8,6 +8,7 @@
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
 #include "penstock/data/encode.h"
+#include "penstock/engine/receiver.h"
 
 namespace penstock::session {
 namespace {
@@ -20,6 +21,7 @@ constexpr uint32_t kDemand = 1;
 constexpr uint32_t kConsumed = 2;
 constexpr uint32_t kReleased = 3;
 constexpr uint32_t kWaited = 4;
+constexpr uint32_t kLeft = 5;
 
 struct ToTrainer {
   uint32_t kind;
@@ -191,12 +193,14 @@ absl::StatusOr<bool> FrameSender::Send() {
     MutexLock lock(&mutex_);
     is_alone = untaken_frames_ == 0;
   }
-  absl::StatusOr<Frame> frame = memory_->Make(load.chunk, load.state, is_alone);
+  const engine::Iterator::Sealed sealed = iterator_->Seal(load.state);
+  absl::StatusOr<Frame> frame =
+      memory_->Make(load.chunk, sealed.state, is_alone);
   if (!frame.ok()) {
     if (!is_alone) return false;
     return pipeline_->root_info().Located(
         absl::ResourceExhaustedError(absl::StrCat(
-            "an element takes ", EncodedSize(load.chunk) + load.state.size(),
+            "an element takes ", EncodedSize(load.chunk) + sealed.state.size(),
             " bytes of shared memory; ", memory_->arena().limit_bytes(),
             " are there for this iterator (", frame.status().message(),
             ")\n  Make elements or batches smaller, or give the "
@@ -209,7 +213,7 @@ absl::StatusOr<bool> FrameSender::Send() {
   message.bytes = frame->chunk_bytes;
   message.rows = static_cast<uint64_t>(load.chunk.rows);
   message.state_offset = frame->trailer_offset;
-  message.state_bytes = load.state.size();
+  message.state_bytes = sealed.state.size();
   message.skip = load.skip;
   if (load.kind == kFrame) {
     rows_.fetch_add(message.rows, std::memory_order_relaxed);
@@ -220,7 +224,7 @@ absl::StatusOr<bool> FrameSender::Send() {
     message.frame = next_frame_++;
     const auto bytes = static_cast<int64_t>(frame->chunk_bytes);
     frames_[message.frame] =
-        Sent{std::move(frame->memory), bytes, load.chunk.rows};
+        Sent{std::move(frame->memory), bytes, load.chunk.rows, sealed.ticket};
     untaken_rows_ += load.chunk.rows;
     untaken_bytes_ += bytes;
     ++untaken_frames_;
@@ -265,6 +269,11 @@ absl::Status FrameSender::OnReadable() {
             Taken(it->second);
           }
           break;
+        case kLeft:
+          if (taken_ticket_ != 0) {
+            run_->environment.receiver->OnLeft(taken_ticket_, message.value);
+          }
+          break;
         case kReleased: {
           auto it = frames_.find(message.value);
           if (it == frames_.end()) break;
@@ -289,6 +298,9 @@ void FrameSender::Taken(const Sent& frame) {
   --untaken_frames_;
   consumer_.rows += static_cast<uint64_t>(frame.rows);
   last_frame_rows_ = frame.rows;
+  if (frame.ticket == 0) return;
+  taken_ticket_ = frame.ticket;
+  run_->environment.receiver->OnTaken(frame.ticket);
 }
 
 void FrameSender::CountGap(uint32_t gap_us) {

@@ -83,6 +83,7 @@ class FrameSender final : public engine::Task {
     Owner memory;
     int64_t bytes;
     int64_t rows;
+    uint64_t ticket = 0;  // of its state (Iterator::Seal)
     bool is_taken = false;
   };
 
@@ -140,6 +141,7 @@ class FrameSender final : public engine::Task {
   int64_t run_ahead_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   ConsumerCounts consumer_ ABSL_GUARDED_BY(mutex_);
   int64_t last_frame_rows_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last taken
+  uint64_t taken_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string partial_;  // of a message; OnReadable() alone
 };
 

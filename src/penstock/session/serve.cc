@@ -12,13 +12,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
+#include "penstock/service/client/pass.h"
 #include "penstock/session/host_limits.h"
 #include "penstock/session/session.h"
 
 namespace penstock::session {
 namespace {
+
+constexpr absl::Duration kGoodbyes = absl::Seconds(2);
 
 // A container's limits may change while it runs.
 constexpr int kLimitsMillis = 1000;
@@ -67,11 +71,8 @@ Descriptor WatchParent() {
   return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0)));
 }
 
-}  // namespace
-
-absl::Status Serve(Descriptor control, Descriptor service) {
+absl::Status Serve(Session& session, const Descriptor& control) {
   const Descriptor parent = WatchParent();
-  Session session(FindHostLimits(), std::move(service));
   std::vector<pollfd> watched;
   int64_t limits_read_at = SteadyClock().NowNanos();
   while (true) {
@@ -92,11 +93,12 @@ absl::Status Serve(Descriptor control, Descriptor service) {
       return absl::InternalError(
           absl::StrCat("cannot wait: ", std::strerror(errno)));
     }
-    if (watched[0].revents != 0) return absl::OkStatus();
-    // Iterators first: their messages are small and somebody waits for them.
+    // Iterators first: their messages are small and somebody waits for them;
+    // or they are the last words of a trainer that is gone.
     for (size_t i = 3; i < watched.size(); ++i) {
       if (watched[i].revents != 0) session.OnReadable(watched[i].fd);
     }
+    if (watched[0].revents != 0) return absl::OkStatus();
     if (watched[2].revents != 0) {
       const absl::Status status = session.service().OnReadable();
       if (absl::IsCancelled(status)) return absl::OkStatus();
@@ -108,6 +110,19 @@ absl::Status Serve(Descriptor control, Descriptor service) {
       PENSTOCK_RETURN_IF_ERROR(status);
     }
   }
+}
+
+}  // namespace
+
+absl::Status Serve(Descriptor control, Descriptor service) {
+  absl::Status status;
+  {
+    Session session(FindHostLimits(), std::move(service));
+    status = Serve(session, control);
+  }
+  // Dispatchers hear that readers have left, so that others need not wait.
+  service::WaitForGoodbyes(kGoodbyes);
+  return status;
 }
 
 }  // namespace penstock::session

@@ -24,6 +24,7 @@
 #include "penstock/plan/print.h"
 #include "penstock/plan/sample.h"
 #include "penstock/plan/validate.h"
+#include "penstock/service/client/consumer.h"
 #include "penstock/session/apply_knobs.h"
 #include "penstock/session/take_snapshot.h"
 #include "penstock/session/version.h"
@@ -36,6 +37,8 @@ constexpr int64_t kGeneratorRows = 64;
 constexpr int64_t kGeneratorFrames = 2;
 // Room for a few chunks of many rows, however little memory there is.
 constexpr int64_t kMinArenaBytes = int64_t{8} << 20;
+// Of rows that have come from workers, and wait.
+constexpr int64_t kMaxReceivedBytes = int64_t{256} << 20;
 
 uint64_t RandomWord() {
   uint64_t word = 0;
@@ -412,6 +415,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
         DiskOf(pipeline->options().kept_directory(), call.working_directory());
   }
   environment.sources = &service_;
+  environment.receiver = MakeReceiver(to_run.plan, call);
   environment.functions = &python_;
   environment.warn = [this](std::string_view text) { service_.Log(30, text); };
 
@@ -456,7 +460,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
 
   Response response;
   IteratorInfo* info = response.mutable_make_iterator();
-  info->set_state((*iterator)->Save());
+  info->set_state((*iterator)->Seal((*iterator)->Save()).state);
   info->set_is_row_exact(pipeline->is_row_exact());
   info->set_fingerprint(pipeline->fingerprint());
   if (to_run.rewriting) *info->mutable_rewriting() = *to_run.rewriting;
@@ -482,6 +486,27 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   BeginTuning(reading);
   iterators_[next_iterator_++] = std::move(reading);
   return response;
+}
+
+std::shared_ptr<engine::Receiver> Session::MakeReceiver(
+    const plan::Plan& plan, const MakeIterator& call) {
+  bool is_distributed = false;
+  bool is_plain = true;
+  for (const plan::Node& node : plan.nodes()) {
+    const bool is_source = node.received().has_distribution();
+    is_plain &= (is_source && !is_distributed) || node.has_prefetch() ||
+                node.has_with_options();
+    is_distributed |= is_source;
+  }
+  if (!is_distributed) return nullptr;
+  service::Consumer::Options options;
+  options.directory = call.working_directory();
+  options.defaults = call.defaults();
+  options.budget_bytes = static_cast<uint64_t>(
+      std::clamp(limits_.memory_bytes / 16, kMinArenaBytes, kMaxReceivedBytes));
+  options.is_plain = is_plain;
+  options.random = RandomWord();
+  return std::make_shared<service::Consumer>(std::move(options));
 }
 
 io::FileSystem* Session::FilesFrom(const std::string& directory) {

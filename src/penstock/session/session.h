@@ -17,6 +17,7 @@
 #include "penstock/engine/kept_rows.h"
 #include "penstock/engine/memory_budget.h"
 #include "penstock/engine/pipeline.h"
+#include "penstock/engine/receiver.h"
 #include "penstock/io/file_system.h"
 #include "penstock/io/io_pool.h"
 #include "penstock/plan/snapshot_log.h"
@@ -91,6 +92,9 @@ class Session final {
   absl::StatusOr<ToRun> FindPlanToRun(const MakeIterator& call);
   absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
   io::FileSystem* FilesFrom(const std::string& directory);
+  // Where the plan's distributed rows come from; null: it has none.
+  std::shared_ptr<engine::Receiver> MakeReceiver(const plan::Plan& plan,
+                                                 const MakeIterator& call);
   // Where rows are kept in `name`, which may start from `directory`.
   std::shared_ptr<engine::KeptDisk> DiskOf(const std::string& name,
                                            const std::string& directory);

@@ -52,7 +52,7 @@ class ReceivedStream final : public Stream {
 OperatorOr MakeReceived(const plan::Received& spec, OpContext& context) {
   const OpInfo& info = *context.info;
   return MakeOperator([spec, &info](const Scope& scope) -> StreamOr {
-    Receiver* receiver = scope.run->environment.receiver;
+    Receiver* receiver = scope.run->environment.receiver.get();
     if (receiver == nullptr) {
       return absl::FailedPreconditionError(
           "the rows of this plan come from other engines; got none to receive "

@@ -14,7 +14,8 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
       manifest_(opened.manifest()),
       inherited_(Inherited(opened)),
       done_(opened.done()),
-      term_(opened.term()) {
+      term_(opened.term()),
+      next_to_take_(settings.slot) {
   if (!resumed || !IsSame(resumed->epoch(), epoch_)) return;
   given_ = BundleSet(resumed->done());
   for (const Cursor& cursor : resumed->open()) {
@@ -23,6 +24,7 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
       continue;
     }
     Bundle& bundle = bundles_[cursor.bundle()];
+    bundle.from = cursor.position();
     bundle.received = bundle.taken = cursor.position();
     bundle.given = bundle.delivered = cursor.position();
   }
@@ -32,6 +34,7 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
 ClientState::Bundle& ClientState::Opened(uint64_t bundle, uint64_t from) {
   const auto [it, is_new] = bundles_.try_emplace(bundle);
   if (is_new) {
+    it->second.from = from;
     it->second.received = it->second.taken = from;
     it->second.given = it->second.delivered = from;
   }
@@ -48,20 +51,27 @@ ClientBeat ClientState::MakeBeat() const {
     *beat.add_finished() = finished;
   }
   uint32_t want = settings_.max_open;
+  bool waits_for_next = false;
   if (const std::optional<uint64_t> next = NextToTake();
       next && !bundles_.contains(*next)) {
     beat.add_open(*next);
+    waits_for_next = true;
   }
   for (const auto& [number, bundle] : bundles_) {
     // All of it is here: it takes nobody's place.
-    if (bundle.items) ++want;
-    if (!bundle.items) beat.add_open(number);
+    if (bundle.items) {
+      ++want;
+      beat.add_complete(number);
+    } else {
+      beat.add_open(number);
+    }
     if (bundle.bad == 0) continue;
     ClientBeat::Bad* bad = beat.add_bad();
     bad->set_bundle(number);
     bad->set_attempt(bundle.bad);
     bad->set_why(bundle.why);
   }
+  if (is_full_ && !waits_for_next) want = 0;
   beat.set_want(want);
   return beat;
 }
@@ -160,9 +170,8 @@ std::optional<uint64_t> ClientState::NextToTake() const {
     const auto it = bundles_.find(number);
     return it != bundles_.end() && IsTaken(it->second);
   };
-  uint64_t number = settings_.slot;
-  while (is_over(number)) number += settings_.slots;
-  return number;
+  while (is_over(next_to_take_)) next_to_take_ += settings_.slots;
+  return next_to_take_;
 }
 
 uint64_t ClientState::low() const {
@@ -233,6 +242,23 @@ bool ClientState::has_ended() const {
          std::ranges::all_of(bundles_, [&](const auto& entry) {
            return given_.Has(entry.first);
          });
+}
+
+bool ClientState::is_all_taken() const {
+  return has_nothing_left_ &&
+         std::ranges::all_of(bundles_, [&](const auto& entry) {
+           return given_.Has(entry.first) || IsTaken(entry.second);
+         });
+}
+
+uint64_t ClientState::from(uint64_t bundle) const {
+  const auto it = bundles_.find(bundle);
+  return it == bundles_.end() ? 0 : it->second.from;
+}
+
+bool ClientState::is_wanted(uint64_t bundle) const {
+  const auto it = bundles_.find(bundle);
+  return it != bundles_.end() && !it->second.items;
 }
 
 ReleaseRequest ClientState::MakeRelease() const {

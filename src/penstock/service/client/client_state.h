@@ -99,12 +99,26 @@ class ClientState final {
   bool has_ended() const;
   const absl::Status& failure() const { return failure_; }
 
+  // Something was delivered that no reply has taken yet.
+  bool has_finished() const { return !to_report_.empty(); }
+  // All that this consumer will ever get is here and was taken.
+  bool is_all_taken() const;
+  // Of a bundle that it reads or has read, and that was not delivered as a
+  // whole: where it began with it.
+  uint64_t from(uint64_t bundle) const;
+  // Items of the bundle are still to come.
+  bool is_wanted(uint64_t bundle) const;
+  // No more bundles are asked for while there is no room for their rows.
+  void set_is_full(bool is_full) { is_full_ = is_full; }
+  bool is_full() const { return is_full_; }
+
   // The last message of a consumer that leaves: others may have what it did not
   // deliver.
   ReleaseRequest MakeRelease() const;
 
  private:
   struct Bundle {
+    uint64_t from = 0;
     uint64_t received = 0;
     uint64_t taken = 0;
     uint64_t given = 0;
@@ -132,7 +146,9 @@ class ClientState final {
   std::map<uint64_t, Finished> to_report_;  // of them, until a reply takes it
   uint64_t term_;
   uint64_t low_ = 0;
+  mutable uint64_t next_to_take_;  // in order: those before it were taken
   bool has_nothing_left_ = false;
+  bool is_full_ = false;
   absl::Status failure_;
 };
 

@@ -357,6 +357,13 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
                                 first.manifest(), writes);
   made.restored = std::move(hashes);
   WriteEpoch(made, writes);
+  if (request.slots() == first.slots()) {
+    for (const ConsumerState& state : all) {
+      for (const uint64_t bundle : state.kept()) {
+        made.state->Keep(state.slot(), bundle, writes);
+      }
+    }
+  }
   return true;
 }
 
@@ -413,7 +420,8 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   const Opener& opener = request.opener();
   if (is_new || !IsSame(session.opener, opener)) {
     if (!is_new && IsLive(session, now_ms) && !request.is_same_consumer() &&
-        !is_restored && request.on_existing() == OpenRequest::ERROR) {
+        !is_restored && request.on_existing() == OpenRequest::ERROR &&
+        session.opener.consumer() != opener.consumer()) {
       return absl::AlreadyExistsError(absl::StrCat(
           "consumer ", request.slot(), " of job '", request.job(),
           "' is being read by somebody else: give this one another job name, ",
@@ -431,6 +439,11 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   *reply.mutable_done() = epoch.state->done().ToRuns();
   SetInherited(epoch.state->inherited(), reply);
   if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
+  if (const Manifest* manifest = FindManifest(epoch.manifest)) {
+    Manifest once = *manifest;
+    once.set_passes(1);
+    reply.set_bundles_in_pass(BundlesOf(once).value_or(0));
+  }
   return reply;
 }
 
@@ -479,7 +492,8 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     reply.set_error_code(static_cast<int>(absl::StatusCode::kAborted));
     return reply;
   }
-  if (state.HasNothingFor(beat.slot())) {
+  if (state.HasNothingFor(beat.slot(),
+                          {beat.complete().begin(), beat.complete().end()})) {
     reply.set_phase(ClientReply::NOTHING_LEFT);
   }
   for (const EpochState::Owned& owned : state.OwnedBy(beat.slot())) {

@@ -338,10 +338,19 @@ std::vector<Cursor> EpochState::Unowned() const {
   return cursors;
 }
 
-bool EpochState::HasNothingFor(uint32_t slot) const {
+void EpochState::Keep(uint32_t slot, uint64_t bundle, Writes& writes) {
+  if (!unowned_.contains(bundle)) return;
+  Own(bundle, begun_[bundle], slot, writes);
+}
+
+bool EpochState::HasNothingFor(uint32_t slot,
+                               const std::set<uint64_t>& complete) const {
   if (!has_bundles_ || !count_) return false;
   const auto owned = owned_.find(slot);
-  if (owned != owned_.end() && !owned->second.empty()) return false;
+  if (owned != owned_.end() &&
+      !std::ranges::includes(complete, owned->second)) {
+    return false;
+  }
   // In order, others' bundles are never this slot's.
   const auto may_have = [&](uint64_t number) {
     return !settings_.is_ordered || number % settings_.slots == slot;

@@ -114,8 +114,12 @@ class EpochState final {
   // What consumers have released, and nobody has taken yet.
   std::vector<Cursor> Unowned() const;
 
-  // Nothing is left for the slot: all is done or others'.
-  bool HasNothingFor(uint32_t slot) const;
+  // Nothing is left for the slot: all is done or others', or here as a whole at
+  // its consumer (`complete`).
+  bool HasNothingFor(uint32_t slot, const std::set<uint64_t>& complete) const;
+  // The slot's consumer goes on in an order that it has begun, and so has this
+  // one again, which its generation began with.
+  void Keep(uint32_t slot, uint64_t bundle, Writes& writes);
   bool is_done() const;
   // Every bundle before this one is done or somebody's.
   uint64_t low() const {

@@ -144,12 +144,12 @@ TEST_F(EpochStateTest, NothingIsLeftWhenTheRestIsOthers) {
   state_->SetWant(0, 1);
   state_->SetWant(1, 1);
   Grant();
-  EXPECT_FALSE(state_->HasNothingFor(0));
-  EXPECT_FALSE(state_->HasNothingFor(1));
+  EXPECT_FALSE(state_->HasNothingFor(0, {}));
+  EXPECT_FALSE(state_->HasNothingFor(1, {}));
   Grant();
   Finish(0, 0);
   Finish(0, 1);
-  EXPECT_EQ(state_->HasNothingFor(0), state_->OwnedBy(0).empty());
+  EXPECT_EQ(state_->HasNothingFor(0, {}), state_->OwnedBy(0).empty());
   EXPECT_FALSE(state_->is_done());
 }
 

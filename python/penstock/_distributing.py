@@ -1,0 +1,158 @@
+"""Pipelines that a service's workers run."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+
+from penstock._errors import InvalidArgumentError, InvalidTypeError
+from penstock._location import refused
+from penstock._pipeline import Json, Pipeline, append, index
+
+if TYPE_CHECKING:
+    from penstock._dataset import Dataset
+
+_SCHEME = "penstock://"
+
+
+@dataclasses.dataclass(frozen=True)
+class Credentials:
+    """Who a reader is to a service, and whom it believes: names of files.
+
+    What is left out is taken from `PENSTOCK_CA`, `PENSTOCK_CERT`,
+    `PENSTOCK_KEY` and `PENSTOCK_TOKEN_FILE`. Without a `ca` there is no TLS.
+    Files are read again when they change.
+
+    Example:
+        >>> ps.Credentials(ca="ca.pem", cert="me.pem", key="me.key").ca
+        'ca.pem'
+    """
+
+    ca: str | os.PathLike[str] | None = None
+    cert: str | os.PathLike[str] | None = None
+    key: str | os.PathLike[str] | None = None
+    token_file: str | os.PathLike[str] | None = None
+
+    def to_json(self) -> Json:
+        given = {
+            "ca_file": (self.ca, "PENSTOCK_CA"),
+            "cert_file": (self.cert, "PENSTOCK_CERT"),
+            "key_file": (self.key, "PENSTOCK_KEY"),
+            "token_file": (self.token_file, "PENSTOCK_TOKEN_FILE"),
+        }
+        message: Json = {}
+        for field, (path, variable) in given.items():
+            found = os.environ.get(variable) if path is None else path
+            if found:
+                message[field] = os.path.abspath(os.fspath(found))
+        return message
+
+
+class Distributing(Pipeline):
+    """The part of `Dataset` that hands pipelines to a service."""
+
+    def distribute(
+        self,
+        service: str,
+        job: str | None = None,
+        *,
+        visitation: str = "exactly_once",
+        order: str | None = None,
+        reader: int = 0,
+        num_readers: int = 1,
+        on_existing: str = "error",
+        compression: str | None = None,
+        credentials: Credentials | None = None,
+    ) -> Dataset:
+        """Has the workers of a service run all that is before this call.
+
+        What follows runs here, beside the trainer. Workers may come and go, and
+        the dispatcher may restart: each element still comes exactly once, and a
+        saved state goes on exactly where it was. Elements come in the order in
+        which workers have them, unless `order` says otherwise.
+
+        What counts or remembers elements across the whole pipeline (`take`,
+        `scan`, `cache`, ...) is moved behind this call where that changes
+        nothing, and refused with a reason where it would.
+
+        Example:
+            >>> with ps.LocalService(workers=1) as service:
+            ...     ds = ps.Dataset.range(6).map(lambda x: x * 2)
+            ...     ds = ds.distribute(service.address)
+            ...     print(sorted(int(x) for x in ds))
+            [0, 2, 4, 6, 8, 10]
+
+        Args:
+            service: The dispatcher, as "penstock://host:5050".
+            job: A name that readers of one job share. A name of its own if left
+                out.
+            visitation: "exactly_once"; or "at_most_once", which is not slowed
+                down by a worker's loss and may lose what that worker had.
+            order: "deterministic": the same order for any number of workers,
+                whatever fails.
+            reader: Which of `num_readers` this is. Each element comes to one of
+                them.
+            num_readers: How many read the job.
+            on_existing: What happens if somebody reads the job as this reader:
+                "error", "attach" (this one goes on in its place), or "fresh"
+                (that job is over, and another begins).
+            compression: Of elements on their way: "none", "lz4", "zstd"; where
+                it pays, if left out.
+            credentials: For services that ask who calls.
+        """
+        body: Json = {
+            "address": _address(service),
+            "visitation": _word(
+                "visitation",
+                visitation,
+                ("exactly_once", "at_most_once", "each_worker", "static"),
+            ),
+            "reader": _count("reader", reader),
+            "readers": _count("num_readers", num_readers),
+            "on_existing": _word(
+                "on_existing", on_existing, ("error", "attach", "fresh")
+            ),
+            **(credentials or Credentials()).to_json(),
+        }
+        if job is not None:
+            if not isinstance(job, str) or not job:
+                raise refused(
+                    InvalidTypeError,
+                    f"job must be a name, or left out; got {job!r}",
+                )
+            body["job"] = job
+        if order is not None:
+            _word("order", order, ("deterministic",))
+            body["is_ordered"] = True
+        if compression is not None:
+            body["compression"] = compression
+        return append("received", {"distribution": body}, [self])
+
+
+def _address(service: str) -> str:
+    if not isinstance(service, str):
+        raise refused(
+            InvalidTypeError,
+            "service must be the address of a dispatcher, as "
+            f'"penstock://localhost:5050"; got {service!r}',
+        )
+    return service.removeprefix(_SCHEME).rstrip("/")
+
+
+def _word(name: str, given: str, known: tuple[str, ...]) -> str:
+    if given not in known:
+        words = " or ".join(f'"{word}"' for word in known)
+        raise refused(
+            InvalidArgumentError, f"{name} must be {words}; got {given!r}"
+        )
+    return given.upper()
+
+
+def _count(name: str, given: int) -> int:
+    found = index(name, given, 32)
+    if found < 0:
+        raise refused(
+            InvalidArgumentError, f"{name} must not be negative; got {found}"
+        )
+    return found

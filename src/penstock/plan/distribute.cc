@@ -1,0 +1,231 @@
+#include "penstock/plan/distribute.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/message.h"
+#include "penstock/base/status.h"
+#include "penstock/plan/cardinality.h"
+#include "penstock/plan/convert.h"
+#include "penstock/plan/divide.h"
+#include "penstock/plan/infer.h"
+#include "penstock/plan/print.h"
+#include "penstock/plan/validate.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr uint32_t kMaxReaders = 1 << 16;
+
+absl::Status Refused(const Plan& plan, int node, absl::string_view message,
+                     absl::string_view advice) {
+  return Located(
+      absl::InvalidArgumentError(absl::StrCat(message, "\n  ", advice)), plan,
+      node);
+}
+
+// Calls `change` with every instance of the plan, those of plans inside
+// functions included.
+template <typename Change>
+void ForInstances(Plan& plan, const Change& change) {
+  for (Node& node : *plan.mutable_nodes()) {
+    if (node.has_instance()) node.set_instance(change(node.instance()));
+    const Function* function = DatasetFunctionOf(node);
+    if (function == nullptr || !function->has_dataset()) continue;
+    ForInstances(*const_cast<Function*>(function)->mutable_dataset(), change);
+  }
+}
+
+absl::Status CheckFunctions(const Plan& plan) {
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    for (const Function* function : FunctionsOf(plan.nodes(i))) {
+      if (function->has_python()) {
+        return Refused(
+            plan, i,
+            absl::StrCat("workers run native functions; got ",
+                         NodeName(plan, i), ", whose function runs as Python: ",
+                         function->python().reason()),
+            "Write it with Penstock's functions, or move it behind "
+            "distribute().");
+      }
+      if (function->has_dataset()) {
+        PENSTOCK_RETURN_IF_ERROR(CheckFunctions(function->dataset()));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSettings(const Distribution& distribution) {
+  const std::string& address = distribution.address();
+  const size_t colon = address.rfind(':');
+  const bool has_port =
+      colon != std::string::npos && colon > 0 && colon + 1 < address.size() &&
+      std::all_of(address.begin() + static_cast<int64_t>(colon) + 1,
+                  address.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!has_port) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("service must be the address of a dispatcher, as "
+                     "\"penstock://localhost:5050\"; got \"",
+                     address, "\""));
+  }
+  if (!Distribution::Visitation_IsValid(distribution.visitation())) {
+    return absl::InvalidArgumentError("visitation must be a known one");
+  }
+  if (distribution.visitation() == Distribution::EACH_WORKER ||
+      distribution.visitation() == Distribution::STATIC) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "visitation must be \"exactly_once\" or \"at_most_once\"; got ",
+        Distribution::Visitation_Name(distribution.visitation())));
+  }
+  if (distribution.readers() < 1 || distribution.readers() > kMaxReaders) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_readers must be in [1, ", kMaxReaders, "]; got ",
+                     distribution.readers()));
+  }
+  if (distribution.reader() >= distribution.readers()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("reader must be in [0, ", distribution.readers(),
+                     "), one of num_readers; got ", distribution.reader()));
+  }
+  const std::string& compression = distribution.compression();
+  if (!compression.empty() && compression != "none" && compression != "lz4" &&
+      compression != "zstd") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("compression must be \"none\", \"lz4\" or \"zstd\", or "
+                     "left out; got \"",
+                     compression, "\""));
+  }
+  return absl::OkStatus();
+}
+
+// Its output is what the division's first node is said to give.
+absl::StatusOr<Division> DivideFor(const Distribution& distribution) {
+  PENSTOCK_RETURN_IF_ERROR(CheckSettings(distribution));
+  PENSTOCK_RETURN_IF_ERROR(CheckFunctions(distribution.plan()));
+  return Divide(distribution.plan());
+}
+
+// What rows of several readers, or some that are lost, amount to is not known.
+void SetRows(const Division& division, Received& received) {
+  const Distribution& distribution = received.distribution();
+  const Cardinality& rows =
+      division.remote.nodes(division.remote.nodes_size() - 1).cardinality();
+  received.set_infinite(rows.has_infinite());
+  if (rows.has_finite() && distribution.readers() == 1 &&
+      distribution.visitation() == Distribution::EXACTLY_ONCE) {
+    received.set_rows(rows.finite());
+  }
+}
+
+void AddCaptures(const google::protobuf::Message& message,
+                 std::set<std::string>& ids) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& look = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  look.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      if (!field->is_repeated()) {
+        AddCaptures(look.GetMessage(message, field), ids);
+        continue;
+      }
+      for (int i = 0; i < look.FieldSize(message, field); ++i) {
+        AddCaptures(look.GetRepeatedMessage(message, field, i), ids);
+      }
+    } else if (field->name() == "capture") {
+      ids.insert(look.GetString(message, field));
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
+  Distribution& distribution = *node.mutable_received()->mutable_distribution();
+  *distribution.mutable_plan() = input;
+  // The same wherever the plan is built, so that equal pipelines are equal
+  // plans; here, nodes keep those that they have.
+  std::vector<uint64_t> instances;
+  ForInstances(*distribution.mutable_plan(), [&](uint64_t instance) {
+    instances.push_back(instance);
+    return instances.size();
+  });
+  // As errors have it: the node that follows the input's.
+  const std::string name = absl::StrCat("distribute_", input.nodes_size());
+  node.set_name(name);
+  Plan here;
+  *here.add_nodes() = node;
+  if (const absl::Status status = CheckSettings(distribution); !status.ok()) {
+    return Located(status, here, 0);
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(Division division, DivideFor(distribution));
+  ForInstances(division.local,
+               [&](uint64_t number) { return instances[number - 1]; });
+  if (division.needs_order()) {
+    const auto moved =
+        std::find_if(division.moved.begin(), division.moved.end(),
+                     [](const auto& each) { return each.needs_order; });
+    if (distribution.readers() > 1) {
+      return Located(
+          absl::InvalidArgumentError(absl::StrCat(
+              "several readers must share rows that do not depend on others; "
+              "got ",
+              moved->name, ", which ", moved->why,
+              "\n  Move it behind distribute(), where each reader has its own, "
+              "or use one reader.")),
+          here, 0);
+    }
+    distribution.set_is_ordered(true);
+  }
+  *node.mutable_received()->mutable_spec() =
+      division.local.nodes(0).received().spec();
+  SetRows(division, *node.mutable_received());
+
+  // What follows knows now how many rows there are.
+  Plan plan;
+  for (int i = 0; i < division.local.nodes_size(); ++i) {
+    Node& added = *plan.add_nodes() = division.local.nodes(i);
+    if (i == 0) {
+      const uint64_t key = added.key();
+      const bool has_key = added.has_key();
+      added = node;
+      added.clear_inputs();
+      if (has_key) added.set_key(key);
+    }
+    std::vector<penstock::ElementSpec> specs;
+    std::vector<Cardinality> cardinalities;
+    for (const uint32_t from : added.inputs()) {
+      PENSTOCK_ASSIGN_OR_RETURN(
+          specs.emplace_back(),
+          FromProto(plan.nodes(static_cast<int>(from)).output()));
+      cardinalities.push_back(plan.nodes(static_cast<int>(from)).cardinality());
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const penstock::ElementSpec output,
+        InferOutput(added, {.inputs = specs, .bound = {}}));
+    *added.mutable_output() = ToProto(output);
+    *added.mutable_cardinality() =
+        InferCardinality(added, cardinalities, specs, {});
+  }
+  PENSTOCK_RETURN_IF_ERROR(CheckLimits(plan));
+  return plan;
+}
+
+absl::StatusOr<ElementSpec> CheckDistribution(
+    const Distribution& distribution) {
+  PENSTOCK_RETURN_IF_ERROR(Validate(distribution.plan()));
+  PENSTOCK_ASSIGN_OR_RETURN(const Division division, DivideFor(distribution));
+  return division.local.nodes(0).received().spec();
+}
+
+std::vector<std::string> CapturesOf(const Plan& plan) {
+  std::set<std::string> ids;
+  AddCaptures(plan, ids);
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace penstock::plan

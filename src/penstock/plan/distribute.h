@@ -1,0 +1,28 @@
+// What distribute() makes of a pipeline: rows that workers compute, and what of
+// it is left to this engine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/plan.pb.h"
+
+namespace penstock::plan {
+
+// The plan that begins with the rows that come of workers running `input`, as
+// `node` asks for: a Received whose distribution lacks only the plan. Nodes of
+// `input` that cannot be run in shares follow it (plan/divide.h). Where one of
+// these picks rows by their place, shares arrive in order, asked for or not.
+// InvalidArgument, located, if `input` cannot be run by workers, or not as it
+// is asked for: says what to do.
+absl::StatusOr<Plan> Distribute(const Plan& input, Node node);
+
+// Whether a distribution that came from anywhere may be run; gives the spec of
+// the rows that workers send.
+absl::StatusOr<ElementSpec> CheckDistribution(const Distribution& distribution);
+
+// Ids of the captures that a plan names, each once.
+std::vector<std::string> CapturesOf(const Plan& plan);
+
+}  // namespace penstock::plan

@@ -1,0 +1,136 @@
+#include "penstock/plan/distribute.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "penstock/plan/fingerprint.h"
+#include "penstock/plan/plan_testing.h"
+#include "penstock/plan/print.h"
+#include "penstock/plan/validate.h"
+
+namespace penstock::plan {
+namespace {
+
+using plan_testing::AddConstant;
+using plan_testing::AppendOrDie;
+using plan_testing::Batch;
+using plan_testing::Counter;
+using plan_testing::Filter;
+using plan_testing::IsMultipleOf;
+using plan_testing::Map;
+using plan_testing::Range;
+using plan_testing::Shuffle;
+using plan_testing::Take;
+using plan_testing::TryAppend;
+using testing::HasSubstr;
+
+Node Asked(uint32_t reader = 0, uint32_t readers = 1) {
+  Node node;
+  Distribution& asked = *node.mutable_received()->mutable_distribution();
+  asked.set_address("localhost:5050");
+  asked.set_job("train");
+  asked.set_reader(reader);
+  asked.set_readers(readers);
+  return node;
+}
+
+std::vector<std::string> NamesOf(const Plan& plan) {
+  std::vector<std::string> names;
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    names.push_back(NodeName(plan, i));
+  }
+  return names;
+}
+
+TEST(DistributeTest, AllThatWorkersCanDoIsInsideOfItsFirstNode) {
+  const Plan input = Batch(Map(Range(10), AddConstant(1)), 4);
+  const Plan plan = AppendOrDie({input}, Asked());
+  EXPECT_THAT(NamesOf(plan), testing::ElementsAre("distribute_3"));
+  const Distribution& found = plan.nodes(0).received().distribution();
+  EXPECT_EQ(Fingerprint(found.plan()), Fingerprint(input));
+  EXPECT_EQ(plan.nodes(0).cardinality().finite(), 3);
+  EXPECT_EQ(plan.nodes(0).output().SerializeAsString(),
+            input.nodes(2).output().SerializeAsString());
+  EXPECT_TRUE(Validate(plan).ok()) << Validate(plan);
+}
+
+TEST(DistributeTest, WhatCountsRowsFollows) {
+  const Plan plan =
+      AppendOrDie({Take(Filter(Range(10), IsMultipleOf(2)), 3)}, Asked());
+  ASSERT_THAT(NamesOf(plan), testing::ElementsAre("distribute_3", "take_2"));
+  // Which rows come first decides.
+  EXPECT_TRUE(plan.nodes(0).received().distribution().is_ordered());
+  EXPECT_TRUE(Validate(plan).ok()) << Validate(plan);
+}
+
+TEST(DistributeTest, EqualPipelinesAreEqualWhereverTheyWereMade) {
+  const auto make = [] {
+    return AppendOrDie({Shuffle(Map(Range(100), AddConstant(1)), 10)}, Asked());
+  };
+  const Plan a = make();
+  const Plan b = make();
+  EXPECT_NE(a.nodes(0).instance(), b.nodes(0).instance());
+  EXPECT_EQ(a.nodes(0).received().distribution().plan().SerializeAsString(),
+            b.nodes(0).received().distribution().plan().SerializeAsString());
+}
+
+TEST(DistributeTest, WhereItIsReadDoesNotCountInTheFingerprint) {
+  const Plan input = Map(Range(10), AddConstant(1));
+  Node elsewhere = Asked(1, 2);
+  elsewhere.mutable_received()->mutable_distribution()->set_address("b:1");
+  EXPECT_EQ(Fingerprint(AppendOrDie({input}, Asked())),
+            Fingerprint(AppendOrDie({input}, elsewhere)));
+  Node ordered = Asked();
+  ordered.mutable_received()->mutable_distribution()->set_is_ordered(true);
+  EXPECT_NE(Fingerprint(AppendOrDie({input}, Asked())),
+            Fingerprint(AppendOrDie({input}, ordered)));
+}
+
+TEST(DistributeTest, ReadersShareRowsWhoseNumberIsNotKnown) {
+  const Plan plan = AppendOrDie({Map(Range(10), AddConstant(1))}, Asked(1, 2));
+  EXPECT_TRUE(plan.nodes(0).cardinality().has_unknown());
+}
+
+struct RefusalCase {
+  std::string name;
+  Plan input;
+  Node node;
+  std::string want;
+};
+
+class DistributeRefusalTest : public testing::TestWithParam<RefusalCase> {};
+
+TEST_P(DistributeRefusalTest, SaysWhy) {
+  const auto plan = TryAppend({GetParam().input}, GetParam().node);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr(GetParam().want));
+}
+
+Node With(void (*change)(Distribution&)) {
+  Node node = Asked();
+  change(*node.mutable_received()->mutable_distribution());
+  return node;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Reasons, DistributeRefusalTest,
+    testing::ValuesIn<RefusalCase>({
+        {"Endless", Counter(), Asked(), "has an end; got counter_0"},
+        {"Twice", AppendOrDie({Map(Range(9), AddConstant(1))}, Asked()),
+         Asked(), "whose rows come from other workers"},
+        {"OrderOfSeveral", Take(Filter(Range(9), IsMultipleOf(2)), 3),
+         Asked(0, 2), "several readers"},
+        {"NoPort", Range(3),
+         With([](Distribution& d) { d.set_address("host"); }), "got \"host\""},
+        {"ReaderBeyond", Range(3),
+         With([](Distribution& d) { d.set_reader(1); }),
+         "reader must be in [0, 1)"},
+        {"Compression", Range(3),
+         With([](Distribution& d) { d.set_compression("gzip"); }),
+         "got \"gzip\""},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace penstock::plan

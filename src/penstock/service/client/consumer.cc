@@ -1,0 +1,221 @@
+#include "penstock/service/client/consumer.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
+#include "penstock/base/status.h"
+#include "penstock/plan/distribute.h"
+#include "penstock/service/client/places.h"
+
+namespace penstock::service {
+namespace {
+
+// The rows of a pass.
+class PassStream final : public engine::Stream {
+ public:
+  PassStream(engine::NodeStats* stats, uint64_t stream,
+             std::shared_ptr<Pass> pass)
+      : Stream(stats, Counts::kTime), stream_(stream), pass_(std::move(pass)) {}
+
+ protected:
+  absl::StatusOr<engine::Pull> DoNext(const engine::Request& request) override {
+    return pass_->Next(request);
+  }
+  void DoSave(WireWriter& writer) const override {
+    writer.Bytes(ToBytes({stream_, pass_->row()}));
+  }
+  absl::Status DoRestore(WireReader& reader) override {
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string_view bytes, reader.Bytes());
+    const std::optional<Place> place = ReadPlace(bytes);
+    if (!place || place->stream != stream_) {
+      return absl::DataLossError("a state's place in its journal is damaged");
+    }
+    pass_->SeekTo(place->row);
+    return absl::OkStatus();
+  }
+
+ private:
+  const uint64_t stream_;
+  const std::shared_ptr<Pass> pass_;
+};
+
+rpc::Credentials CredentialsOf(const plan::Distribution& distribution) {
+  return {distribution.ca_file(), distribution.cert_file(),
+          distribution.key_file(), distribution.token_file()};
+}
+
+}  // namespace
+
+Consumer::Consumer(Options options)
+    : options_(std::move(options)), consumer_(options_.random) {}
+
+Consumer::~Consumer() {
+  MutexLock lock(&mutex_);
+  for (auto& [stream, known] : passes_) known.pass->Close();
+}
+
+absl::StatusOr<Consumer::Source> Consumer::SourceOf(
+    const plan::Distribution& distribution,
+    const engine::Environment& environment, int node) {
+  if (const auto it = sources_.find(node); it != sources_.end()) {
+    return it->second;
+  }
+  Source source;
+  PENSTOCK_ASSIGN_OR_RETURN(plan::Division division,
+                            plan::Divide(distribution.plan()));
+  source.division = std::make_shared<plan::Division>(std::move(division));
+  PlanBundle bundle;
+  bundle.set_plan(distribution.plan().SerializeAsString());
+  *bundle.mutable_defaults() = options_.defaults;
+  bundle.set_directory(options_.directory);
+  for (const std::string& id : plan::CapturesOf(distribution.plan())) {
+    if (environment.sources == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the array ", id, " is not here"));
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(const Buffer bytes,
+                              environment.sources->Capture(id));
+    PlanBundle::Capture* capture = bundle.add_captures();
+    capture->set_id(id);
+    capture->set_bytes(bytes.As<char>(), bytes.size());
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(
+      source.link,
+      ServiceLink::Make(distribution.address(), CredentialsOf(distribution),
+                        std::move(bundle)));
+  sources_[node] = source;
+  return source;
+}
+
+engine::StreamOr Consumer::Start(const plan::Received& spec,
+                                 const engine::Scope& scope,
+                                 const engine::OpInfo& info) {
+  MutexLock lock(&mutex_);
+  const plan::Distribution& distribution = spec.distribution();
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const Source source,
+      SourceOf(distribution, scope.run->environment, info.id));
+  const engine::RandomState& random = scope.run->random[info.id];
+  const uint64_t stream =
+      Combine(Combine(info.key, scope.iteration), scope.binding) | 1;
+  const auto restored = restored_.find(stream);
+  Pass::Options options;
+  options.link = source.link;
+  options.distribution = distribution;
+  options.distribution.clear_plan();
+  options.division = source.division;
+  options.defaults = options_.defaults;
+  options.environment = scope.run->environment;
+  options.environment.receiver.reset();
+  options.job = distribution.job();
+  if (options.job.empty()) {
+    // One of its own, but for a state's, which goes on with that.
+    options.job = absl::StrCat("reader-", absl::Hex(options_.random));
+    if (restored != restored_.end())
+      options.job = restored->second.base().job();
+  }
+  options.consumer = consumer_;
+  options.seed = random.seed;
+  options.epoch = random.epoch;
+  options.iteration = scope.iteration;
+  options.needs_lineage = scope.run->options.needs_lineage;
+  options.budget_bytes = options_.budget_bytes;
+  auto pass = std::make_shared<Pass>(std::move(options));
+  if (restored != restored_.end()) {
+    // Else nothing of it had come when the state was made.
+    if (restored->second.base().epoch().run() != 0) {
+      pass->Resume(RowLog(restored->second), is_recovery_);
+    }
+    restored_.erase(restored);
+  }
+  passes_[stream] = {pass, num_passes_++};
+  return std::make_unique<PassStream>(engine::StatsOf(scope, info), stream,
+                                      std::move(pass));
+}
+
+std::string Consumer::Mark() {
+  MutexLock lock(&mutex_);
+  return ToBytes({0, num_passes_});
+}
+
+Consumer::Seal Consumer::SealState(std::string_view state) {
+  MutexLock lock(&mutex_);
+  Ticket ticket;
+  ticket.rows = FindPlaces(state);
+  ticket.passes = num_passes_;
+  if (const auto mark = ticket.rows.find(0); mark != ticket.rows.end()) {
+    ticket.passes = mark->second;
+    ticket.rows.erase(mark);
+  }
+  Journal journal;
+  journal.set_consumer(consumer_);
+  for (const auto& [stream, known] : passes_) {
+    const bool is_over =
+        !ticket.rows.contains(stream) && known.number < ticket.passes;
+    if (is_over) continue;
+    Journal::Pass* pass = journal.add_passes();
+    *pass = known.pass->ToProto();
+    pass->set_stream(stream);
+  }
+  const uint64_t number = next_ticket_++;
+  tickets_[number] = std::move(ticket);
+  return {journal.SerializeAsString(), number};
+}
+
+absl::Status Consumer::Restore(std::string_view bytes, bool is_recovery) {
+  Journal journal;
+  if (!journal.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("a state's journal is damaged");
+  }
+  MutexLock lock(&mutex_);
+  is_recovery_ = is_recovery;
+  if (is_recovery && journal.consumer() != 0) consumer_ = journal.consumer();
+  for (Journal::Pass& pass : *journal.mutable_passes()) {
+    const uint64_t stream = pass.stream();
+    restored_[stream] = std::move(pass);
+  }
+  return absl::OkStatus();
+}
+
+void Consumer::Deliver(const Ticket& ticket) {
+  for (auto it = passes_.begin(); it != passes_.end();) {
+    Known& known = it->second;
+    const auto row = ticket.rows.find(it->first);
+    if (row != ticket.rows.end()) {
+      known.pass->OnDelivered(row->second);
+    } else if (known.number < ticket.passes) {
+      // Nothing refers to it any more.
+      known.pass->OnDelivered(known.pass->row());
+      known.pass->Close();
+      it = passes_.erase(it);
+      continue;
+    }
+    ++it;
+  }
+}
+
+void Consumer::OnTaken(uint64_t number) {
+  MutexLock lock(&mutex_);
+  const auto it = tickets_.find(number);
+  if (it == tickets_.end()) return;
+  Deliver(it->second);
+  // This one may be needed again, when the reader leaves.
+  tickets_.erase(tickets_.begin(), it);
+}
+
+void Consumer::OnLeft(uint64_t number, uint64_t rows) {
+  MutexLock lock(&mutex_);
+  const auto it = tickets_.find(number);
+  if (it != tickets_.end()) {
+    Ticket ticket = it->second;
+    if (options_.is_plain) {
+      for (auto& [stream, row] : ticket.rows) row += rows;
+    }
+    Deliver(ticket);
+  }
+  for (auto& [stream, known] : passes_) known.pass->Leave();
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,88 @@
+// A reader of distributed rows, as the engine knows it: the passes that one
+// iterator makes, and what its states must say of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "penstock/base/mutex.h"
+#include "penstock/engine/receiver.h"
+#include "penstock/plan.pb.h"
+#include "penstock/plan/divide.h"
+#include "penstock/service.pb.h"
+#include "penstock/service/client/pass.h"
+#include "penstock/service/client/row_log.h"
+#include "penstock/service/client/service_link.h"
+
+namespace penstock::service {
+
+// Thread-safe.
+class Consumer final : public engine::Receiver {
+ public:
+  struct Options {
+    // Where relative names start from, and what a plan's own options leave
+    // unset: they go to the workers with the plan.
+    std::string directory;
+    plan::Options defaults;
+    // Of the readings of one pass.
+    uint64_t budget_bytes = uint64_t{64} << 20;
+    // What rows go through: an iterator's rows are those of its one pass, as
+    // they came. Then a reader that leaves can say how many it had.
+    bool is_plain = false;
+    uint64_t random = 0;  // a word that nobody else has drawn
+  };
+  explicit Consumer(Options options);
+  // Passes that were not left or ended are kept for whoever goes on with them.
+  ~Consumer() override;
+
+  engine::StreamOr Start(const plan::Received& spec, const engine::Scope& scope,
+                         const engine::OpInfo& info) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string Mark() override ABSL_LOCKS_EXCLUDED(mutex_);
+  Seal SealState(std::string_view state) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Restore(std::string_view journal, bool is_recovery) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnTaken(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnLeft(uint64_t ticket, uint64_t rows) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // What is the same in all passes over the rows of a node.
+  struct Source {
+    std::shared_ptr<ServiceLink> link;
+    std::shared_ptr<const plan::Division> division;
+  };
+  struct Known {
+    std::shared_ptr<Pass> pass;
+    uint64_t number = 0;  // in the order of their beginning
+  };
+  // How far each pass is in a state; those that it does not name had begun and
+  // were over then, or had not begun.
+  struct Ticket {
+    std::map<uint64_t, uint64_t> rows;  // by stream
+    uint64_t passes = 0;                // that had begun
+  };
+  absl::StatusOr<Source> SourceOf(const plan::Distribution& distribution,
+                                  const engine::Environment& environment,
+                                  int node)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Deliver(const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  Mutex mutex_;
+  uint64_t consumer_ ABSL_GUARDED_BY(mutex_);
+  bool is_recovery_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<uint64_t, Journal::Pass> restored_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, Source> sources_ ABSL_GUARDED_BY(mutex_);     // by op
+  std::map<uint64_t, Known> passes_ ABSL_GUARDED_BY(mutex_);  // by stream
+  uint64_t num_passes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, Ticket> tickets_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,738 @@
+#include "penstock/service/client/pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/status.h"
+#include "penstock/data/encode.h"
+#include "penstock/service/rpc/status.h"
+
+namespace penstock::service {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint32_t kMaxOpen = 8;  // bundles that are on their way at once
+constexpr milliseconds kCallTime{5'000};
+constexpr milliseconds kBeatTime{15'000};
+constexpr milliseconds kGoodbyeTime{1'000};
+constexpr int kGoodbyes = 3;
+// Who has never answered is given up after this, who has is waited for.
+constexpr int64_t kPatienceNanos = 30'000'000'000;
+constexpr int64_t kWarnNanos = 5'000'000'000;
+constexpr int64_t kMinWaitNanos = 2'000'000;
+constexpr int64_t kMaxWaitNanos = 1'000'000'000;
+// News of several bundles go out together.
+constexpr int64_t kGatherNanos = 1'000'000;
+
+int64_t Now() { return SteadyClock().NowNanos(); }
+
+// Passes whose threads run.
+Mutex running_mutex;
+CondVar running_changed;
+int running ABSL_GUARDED_BY(running_mutex) = 0;
+
+bool IsWorthAnotherTry(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsCancelled(status);
+}
+
+service::Visitation ToService(plan::Distribution::Visitation visitation) {
+  return visitation == plan::Distribution::AT_MOST_ONCE ? AT_MOST_ONCE
+                                                        : EXACTLY_ONCE;
+}
+
+// Frame bytes as rows: the chunk, and after it the lineages.
+absl::StatusOr<Chunk> ToChunk(const FrameHeader& head, const Buffer& bytes) {
+  if (head.chunk_bytes() > bytes.size()) {
+    return absl::DataLossError("a frame is shorter than it says");
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(Chunk chunk,
+                            Decode(bytes.Slice(0, head.chunk_bytes())));
+  if (static_cast<uint64_t>(chunk.rows) != head.items()) {
+    return absl::DataLossError(absl::StrCat("a frame must have ", head.items(),
+                                            " rows, as it says; ", "got ",
+                                            chunk.rows));
+  }
+  const size_t lineage = bytes.size() - head.chunk_bytes();
+  if (lineage > 0) {
+    if (lineage != head.items() * sizeof(uint64_t)) {
+      return absl::DataLossError("a frame must have a lineage for each row");
+    }
+    chunk.lineage = bytes.Slice(head.chunk_bytes(), lineage);
+  }
+  return chunk;
+}
+
+}  // namespace
+
+void WaitForGoodbyes(absl::Duration most) {
+  const int64_t end = Now() + absl::ToInt64Nanoseconds(most);
+  MutexLock lock(&running_mutex);
+  while (running > 0) {
+    const int64_t left = end - Now();
+    if (left <= 0) return;
+    running_changed.WaitFor(&running_mutex, left);
+  }
+}
+
+// --- what the iterator asks ---
+
+void Pass::Resume(RowLog log, bool is_recovery) {
+  MutexLock lock(&mutex_);
+  first_row_ = log.begin();
+  resumed_ = std::move(log);
+  is_recovery_ = is_recovery;
+}
+
+void Pass::SeekTo(uint64_t row) {
+  MutexLock lock(&mutex_);
+  first_row_ = row;
+  if (resumed_) resumed_->TrimTo(row);
+}
+
+uint64_t Pass::row() const {
+  MutexLock lock(&mutex_);
+  return std::max(first_row_, log_.end());
+}
+
+Journal::Pass Pass::ToProto() const {
+  MutexLock lock(&mutex_);
+  if (client_ == nullptr)
+    return resumed_ ? resumed_->ToProto() : log_.ToProto();
+  Journal::Pass pass = log_.ToProto();
+  pass.set_has_ended(has_ended_);
+  return pass;
+}
+
+void Pass::OnDelivered(uint64_t row) {
+  MutexLock lock(&mutex_);
+  if (client_ == nullptr) return;
+  log_.TrimTo(row);
+  client_->OnDelivered(log_.base());
+  if (client_->has_finished() || IsAllDelivered()) Tell();
+}
+
+void Pass::Leave() {
+  MutexLock lock(&mutex_);
+  is_leaving_ = true;
+  Tell();
+}
+
+void Pass::Close() {
+  MutexLock lock(&mutex_);
+  is_closing_ = true;
+  waker_.reset();
+  for (auto& [bundle, reader] : readers_) {
+    if (reader.reading != nullptr) reader.reading->Stop();
+  }
+  arrived_.clear();
+  Tell();
+}
+
+bool Pass::IsAllDelivered() const {
+  return has_ended_ && log_.entries().empty();
+}
+
+void Pass::Tell() {
+  has_news_ = true;
+  if (call_ != nullptr) call_->TryCancel();
+  changed_.SignalAll();
+}
+
+void Pass::WakeReader() {
+  if (const engine::Waker waker = std::exchange(waker_, nullptr)) {
+    waker->Wake();
+  }
+}
+
+// --- rows ---
+
+absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (!has_started_) {
+        has_started_ = true;
+        {
+          MutexLock running_lock(&running_mutex);
+          ++running;
+        }
+        std::thread([self = shared_from_this()] { self->Run(); }).detach();
+      }
+      if (!failure_.ok()) return failure_;
+      if (client_ == nullptr) {
+        waker_ = request.waker;
+        return engine::Pull::Blocked();
+      }
+      if (!group_) {
+        std::optional<Chunk> rows = TakeRows(request.max_rows);
+        if (rows) {
+          const uint64_t before =
+              log_.end() - static_cast<uint64_t>(rows->rows);
+          if (before >= first_row_) return engine::Pull::Rows(*std::move(rows));
+          // Given before, and restored in the middle of what was put together.
+          const auto skip = static_cast<int64_t>(first_row_ - before);
+          if (skip >= rows->rows) continue;
+          return engine::Pull::Rows(Slice(*rows, skip, rows->rows - skip));
+        }
+        if (has_ended_) return engine::Pull::End();
+        if (!group_) {
+          waker_ = request.waker;
+          return engine::Pull::Blocked();
+        }
+      }
+      if (!stitcher_->is_running()) {
+        PENSTOCK_RETURN_IF_ERROR(
+            stitcher_->Begin(std::move(group_->chunks), group_->pass));
+      }
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(engine::Pull pull, stitcher_->Next(request));
+    if (pull.is_blocked()) return pull;
+    MutexLock lock(&mutex_);
+    if (pull.is_end()) {
+      EndGroup();
+      continue;
+    }
+    const auto rows = static_cast<uint64_t>(pull.chunk.rows);
+    log_.AddStitchedRows(rows);
+    const uint64_t before = log_.end() - rows;
+    if (before >= first_row_) return pull;
+    const auto skip = static_cast<int64_t>(first_row_ - before);
+    if (skip >= pull.chunk.rows) continue;
+    return engine::Pull::Rows(Slice(pull.chunk, skip, pull.chunk.rows - skip));
+  }
+}
+
+std::optional<Chunk> Pass::TakeRows(int64_t max_rows) {
+  while (!group_) {
+    if (!script_.empty()) return FollowScript(max_rows);
+    if (BeginGroup()) return std::nullopt;
+    const std::optional<uint64_t> bundle = Pick();
+    if (!bundle) break;
+    current_ = bundle;
+    if (!arrived_[*bundle].front().is_loose) {
+      return TakeFrom(*bundle, max_rows, /*is_given=*/true);
+    }
+    PoolLoose(*bundle);
+  }
+  if (!group_ && client_->has_ended() && !has_ended_) {
+    has_ended_ = true;
+    Tell();
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> Pass::Pick() const {
+  const auto has_rows = [&](uint64_t bundle) {
+    const auto it = arrived_.find(bundle);
+    return it != arrived_.end() && !it->second.empty();
+  };
+  if (const std::optional<uint64_t> next = client_->NextToTake()) {
+    return has_rows(*next) ? next : std::nullopt;
+  }
+  // The one before, so that the journal is short.
+  if (current_ && has_rows(*current_)) return current_;
+  for (const auto& [bundle, rows] : arrived_) {
+    if (!rows.empty()) return bundle;
+  }
+  return std::nullopt;
+}
+
+Chunk Pass::TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given) {
+  std::deque<Arrived>& queue = arrived_[bundle];
+  Arrived& front = queue.front();
+  const int64_t all = front.chunk.rows;
+  const int64_t rows = std::min(max_rows, all);
+  const auto items = static_cast<uint64_t>(rows);
+  client_->Take(bundle, items);
+  if (is_given) {
+    client_->Give(bundle, items);
+    log_.Add({bundle, front.position, items});
+  }
+  if (rows < all) {
+    Chunk chunk = Slice(front.chunk, 0, rows);
+    front.chunk = Slice(front.chunk, rows, all - rows);
+    front.position += items;
+    return chunk;
+  }
+  Chunk chunk = std::move(front.chunk);
+  arrived_bytes_ -= front.bytes;
+  const auto reader = readers_.find(bundle);
+  if (reader != readers_.end() && reader->second.reading != nullptr) {
+    reader->second.reading->AddCredit(front.bytes);
+  }
+  queue.pop_front();
+  if (queue.empty()) arrived_.erase(bundle);
+  if (arrived_bytes_ < options_.budget_bytes / 2 && client_->is_full()) {
+    client_->set_is_full(false);
+    Tell();
+  }
+  return chunk;
+}
+
+uint64_t Pass::PassOf(uint64_t bundle) const {
+  if (!options_.division->stitch->repeat || bundles_in_pass_ == 0) return 0;
+  return bundle / bundles_in_pass_;
+}
+
+void Pass::PoolLoose(uint64_t bundle) {
+  const uint64_t pass = PassOf(bundle);
+  Pool& pool = pools_[pass];
+  pool.pass = pass;
+  const auto size = static_cast<uint64_t>(options_.division->stitch->size);
+  const Arrived& front = arrived_[bundle].front();
+  RowLog::Part part{bundle, front.position, 0};
+  const auto most = static_cast<int64_t>(size - std::min(size, pool.rows));
+  Chunk rows = TakeFrom(bundle, std::max<int64_t>(1, most), false);
+  part.items = static_cast<uint64_t>(rows.rows);
+  pool.rows += part.items;
+  pool.chunks.push_back(std::move(rows));
+  pool.parts.push_back(part);
+}
+
+bool Pass::BeginGroup() {
+  if (pools_.empty()) return false;
+  const auto size = static_cast<uint64_t>(options_.division->stitch->size);
+  auto due = std::find_if(pools_.begin(), pools_.end(), [&](const auto& each) {
+    return each.second.rows >= size;
+  });
+  if (due == pools_.end()) {
+    // Nothing more comes to the first pool, since all of its pass is here.
+    const bool is_over =
+        client_->is_all_taken() ||
+        (options_.division->stitch->repeat && bundles_in_pass_ > 0 &&
+         client_->low() >= (pools_.begin()->first + 1) * bundles_in_pass_);
+    if (!is_over) return false;
+    due = pools_.begin();
+  }
+  log_.BeginStitched(due->first, due->second.parts);
+  group_ = std::move(due->second);
+  pools_.erase(due);
+  return true;
+}
+
+void Pass::EndGroup() {
+  log_.EndStitched();
+  for (const RowLog::Part& part : group_->parts) {
+    client_->Give(part.bundle, part.items);
+  }
+  group_.reset();
+}
+
+bool Pass::HasAll(const RowLog::Part& part) const {
+  const auto it = arrived_.find(part.bundle);
+  if (it == arrived_.end()) return false;
+  uint64_t items = 0;
+  for (const Arrived& each : it->second) {
+    items += static_cast<uint64_t>(each.chunk.rows);
+  }
+  return items >= part.items;
+}
+
+// Rows come as they came before. They were bound to this reader then, so each
+// of them comes again, sooner or later.
+std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
+  RowLog::Entry& entry = script_.front();
+  if (!entry.is_stitched) {
+    RowLog::Part& part = entry.parts[0];
+    const auto it = arrived_.find(part.bundle);
+    if (it == arrived_.end()) return std::nullopt;
+    Chunk rows =
+        TakeFrom(part.bundle,
+                 std::min(max_rows, static_cast<int64_t>(part.items)), true);
+    part.items -= static_cast<uint64_t>(rows.rows);
+    if (part.items == 0) script_.pop_front();
+    return rows;
+  }
+  for (const RowLog::Part& part : entry.parts) {
+    if (!HasAll(part)) return std::nullopt;
+  }
+  Pool pool;
+  pool.pass = entry.pass;
+  pool.parts = entry.parts;
+  for (const RowLog::Part& part : entry.parts) {
+    uint64_t left = part.items;
+    while (left > 0) {
+      Chunk rows = TakeFrom(part.bundle, static_cast<int64_t>(left), false);
+      left -= static_cast<uint64_t>(rows.rows);
+      pool.rows += static_cast<uint64_t>(rows.rows);
+      pool.chunks.push_back(std::move(rows));
+    }
+  }
+  log_.BeginStitched(entry.pass, entry.parts);
+  group_ = std::move(pool);
+  script_.pop_front();
+  return std::nullopt;
+}
+
+// --- frames ---
+
+void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
+                   Buffer bytes) {
+  absl::StatusOr<Chunk> chunk = Chunk();
+  if (head.items() > 0) chunk = ToChunk(head, bytes);
+  std::string address;
+  {
+    MutexLock lock(&mutex_);
+    const auto reader = readers_.find(bundle);
+    if (reader == readers_.end() || reader->second.attempt != attempt ||
+        is_closing_) {
+      return;
+    }
+    address = reader->second.address;
+    if (!chunk.ok()) {
+      client_->OnBroken(bundle, attempt, std::string(chunk.status().message()));
+      if (reader->second.reading != nullptr) reader->second.reading->Stop();
+      Tell();
+      return;
+    }
+    FrameHead found;
+    found.epoch = client_->epoch();
+    found.bundle = bundle;
+    found.attempt = attempt;
+    found.position = head.position();
+    found.items = head.items();
+    found.is_end = head.is_end();
+    found.digest = head.digest();
+    const ClientState::Taken taken = client_->OnFrame(found);
+    if (taken.is_out_of_step) {
+      client_->OnBroken(bundle, attempt, "items are missing");
+      if (reader->second.reading != nullptr) reader->second.reading->Stop();
+      Tell();
+      return;
+    }
+    if (taken.take > 0) {
+      Arrived arrived;
+      arrived.position = head.position() + taken.skip;
+      arrived.chunk = Slice(*chunk, static_cast<int64_t>(taken.skip),
+                            static_cast<int64_t>(taken.take));
+      arrived.is_loose = head.is_loose();
+      arrived.bytes = head.frame_bytes();
+      arrived_bytes_ += arrived.bytes;
+      arrived_[bundle].push_back(std::move(arrived));
+      if (arrived_bytes_ >= options_.budget_bytes) client_->set_is_full(true);
+    } else if (reader->second.reading != nullptr) {
+      reader->second.reading->AddCredit(head.frame_bytes());
+    }
+    if (head.is_end()) {
+      Finished finished;
+      finished.set_bundle(bundle);
+      finished.set_items(head.position() + head.items());
+      log_.OnSize(finished, client_->from(bundle));
+      Tell();
+    }
+    WakeReader();
+  }
+  if (!head.local_socket().empty()) {
+    options_.link->OnSocket(address, head.local_socket());
+  }
+}
+
+void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
+                         const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  const auto reader = readers_.find(bundle);
+  if (reader == readers_.end() || reader->second.attempt != attempt) return;
+  readers_.erase(reader);
+  if (is_closing_ || client_ == nullptr) return;
+  client_->OnBroken(bundle, attempt, std::string(status.message()));
+  // What computing the bundle came to is not the worker's fault.
+  if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
+      !absl::IsDataLoss(status) && !absl::IsAborted(status) &&
+      client_->is_wanted(bundle)) {
+    failure_ = status;
+  }
+  Tell();
+  WakeReader();
+}
+
+// --- the thread ---
+
+void Pass::Fail(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (failure_.ok()) failure_ = status;
+  WakeReader();
+}
+
+void Pass::Run() {
+  const absl::Status opened = Open();
+  if (opened.ok()) {
+    BeatUntilOver();
+    SayGoodbye();
+  } else {
+    Fail(opened);
+  }
+  MutexLock lock(&running_mutex);
+  --running;
+  running_changed.SignalAll();
+}
+
+OpenRequest Pass::MakeOpen(const std::string& plan) {
+  const plan::Distribution& asked = options_.distribution;
+  OpenRequest request;
+  request.mutable_opener()->set_consumer(options_.consumer);
+  // Later ones are larger, whichever process of this host makes them.
+  request.mutable_opener()->set_request(static_cast<uint64_t>(Now()));
+  request.set_job(options_.job);
+  request.set_plan(plan);
+  request.set_epoch(options_.epoch);
+  request.set_iteration(options_.iteration);
+  request.set_visitation(ToService(asked.visitation()));
+  request.set_is_ordered(asked.is_ordered());
+  request.set_seed(options_.seed);
+  request.set_slot(asked.reader());
+  request.set_slots(asked.readers());
+  request.set_on_existing(
+      static_cast<OpenRequest::OnExisting>(asked.on_existing()));
+  MutexLock lock(&mutex_);
+  if (resumed_) {
+    *request.add_states() = resumed_->Wanted();
+    request.set_is_same_consumer(is_recovery_);
+  }
+  return request;
+}
+
+absl::Status Pass::Open() {
+  const int64_t start = Now();
+  int64_t warned = start;
+  int64_t wait = kMinWaitNanos;
+  bool has_answered = false;
+  bool is_forgotten = false;
+  std::optional<OpenRequest> request;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (is_closing_) return absl::CancelledError("it was closed");
+    }
+    grpc::ClientContext hello;
+    grpc::ClientContext add;
+    rpc::Prepare(hello, options_.link->credentials(), kCallTime);
+    rpc::Prepare(add, options_.link->credentials(), 4 * kCallTime);
+    absl::StatusOr<std::string> plan =
+        options_.link->Register(hello, add, is_forgotten);
+    absl::Status status = plan.status();
+    if (plan.ok()) {
+      has_answered = true;
+      if (!request) request = MakeOpen(*plan);
+      OpenReply reply;
+      grpc::ClientContext context;
+      rpc::Prepare(context, options_.link->credentials(), kCallTime);
+      status = rpc::FromGrpc(
+          options_.link->dispatcher().Open(&context, *request, &reply));
+      if (status.ok() && reply.phase() == OpenReply::OPEN) {
+        OnOpened(reply, *plan, *request);
+        return absl::OkStatus();
+      }
+      // A dispatcher with an empty store in the place of the one before.
+      is_forgotten = absl::IsNotFound(status) && !is_forgotten;
+      if (is_forgotten) continue;
+    }
+    if (!status.ok() && !IsWorthAnotherTry(status)) return status;
+    const int64_t now = Now();
+    if (!status.ok() && !has_answered && now - start > kPatienceNanos) {
+      return absl::UnavailableError(absl::StrCat(
+          "a dispatcher must answer at ", options_.link->address(),
+          "; got none within ", kPatienceNanos / 1'000'000'000, " s (",
+          status.message(),
+          ")\n  Is the address right? `penstock up` starts a service here."));
+    }
+    if (now - warned > kWarnNanos && options_.environment.warn) {
+      warned = now;
+      options_.environment.warn(
+          status.ok()
+              ? absl::StrCat("job '", options_.job, "' waits for ",
+                             "workers, or for its other readers")
+              : absl::StrCat("waiting for the dispatcher at ",
+                             options_.link->address(), ": ", status.message()));
+    }
+    MutexLock lock(&mutex_);
+    if (!is_closing_) changed_.WaitFor(&mutex_, wait);
+    wait = std::min(wait * 2, status.ok() ? kMaxWaitNanos / 10 : kMaxWaitNanos);
+  }
+}
+
+void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
+                    const OpenRequest& request) {
+  MutexLock lock(&mutex_);
+  plan_ = plan;
+  bundles_in_pass_ = reply.bundles_in_pass();
+  ClientState::Settings settings;
+  settings.opener = request.opener();
+  settings.job = options_.job;
+  settings.plan = plan;
+  settings.slot = request.slot();
+  settings.slots = request.slots();
+  settings.is_ordered = request.is_ordered();
+  settings.max_open = kMaxOpen;
+  settings.epoch_number = options_.epoch;
+  settings.iteration = options_.iteration;
+  std::optional<ConsumerState> state;
+  uint64_t row = 0;
+  if (resumed_) {
+    state = resumed_->base();
+    settings.epoch_number = state->epoch_number();
+    settings.iteration = state->iteration();
+    row = resumed_->begin();
+    script_ = resumed_->entries();
+    resumed_.reset();
+  }
+  client_ = std::make_unique<ClientState>(settings, reply, state);
+  log_ = RowLog(client_->Save(), row);
+  if (options_.division->stitch) {
+    absl::StatusOr<std::unique_ptr<Stitcher>> stitcher = Stitcher::Make(
+        *options_.division, options_.defaults, options_.environment,
+        {settings.epoch_number, settings.iteration, reply.seed()});
+    if (stitcher.ok()) {
+      stitcher_ = *std::move(stitcher);
+    } else {
+      failure_ = stitcher.status();
+    }
+  }
+  WakeReader();
+}
+
+void Pass::BeatUntilOver() {
+  int64_t wait = kMinWaitNanos;
+  int64_t failing_since = 0;
+  while (true) {
+    ClientBeat beat;
+    grpc::ClientContext context;
+    rpc::Prepare(context, options_.link->credentials(), kBeatTime);
+    {
+      MutexLock lock(&mutex_);
+      if (is_closing_ || is_leaving_ || !failure_.ok()) return;
+      if (IsAllDelivered() && !client_->has_finished()) return;
+      beat = client_->MakeBeat();
+      has_news_ = false;
+      call_ = &context;
+    }
+    ClientReply reply;
+    const absl::Status status = rpc::FromGrpc(
+        options_.link->dispatcher().BeatClient(&context, beat, &reply));
+    bool is_news;
+    {
+      MutexLock lock(&mutex_);
+      call_ = nullptr;
+      is_news = has_news_;
+    }
+    if (status.ok()) {
+      wait = kMinWaitNanos;
+      failing_since = 0;
+      OnReply(reply);
+      continue;
+    }
+    MutexLock lock(&mutex_);
+    if (is_closing_ || is_leaving_) return;
+    if (is_news && absl::IsCancelled(status)) {
+      // Its own doing: more may come right away.
+      changed_.WaitFor(&mutex_, kGatherNanos);
+      continue;
+    }
+    if (!IsWorthAnotherTry(status) && !absl::IsResourceExhausted(status)) {
+      failure_ = status;
+      WakeReader();
+      return;
+    }
+    const int64_t now = Now();
+    if (failing_since == 0) failing_since = now;
+    if (now - failing_since > kWarnNanos && options_.environment.warn) {
+      failing_since = now;
+      options_.environment.warn(absl::StrCat(
+          "the dispatcher at ", options_.link->address(), " does not answer: ",
+          status.message(), "; reading goes on from the workers"));
+    }
+    changed_.WaitFor(&mutex_, wait);
+    wait = std::min(wait * 2, kMaxWaitNanos);
+  }
+}
+
+void Pass::OnReply(const ClientReply& reply) {
+  ClientState::Actions actions;
+  {
+    MutexLock lock(&mutex_);
+    actions = client_->OnReply(reply);
+    for (const uint64_t bundle : actions.stop) {
+      const auto reader = readers_.find(bundle);
+      if (reader == readers_.end()) continue;
+      if (reader->second.reading != nullptr) reader->second.reading->Stop();
+      readers_.erase(reader);
+    }
+    if (!client_->failure().ok() && failure_.ok()) {
+      failure_ = client_->failure();
+    }
+    WakeReader();
+  }
+  for (const ClientState::Read& read : actions.start) StartReading(read);
+}
+
+void Pass::StartReading(const ClientState::Read& read) {
+  ReadRequest first;
+  {
+    MutexLock lock(&mutex_);
+    *first.mutable_epoch() = client_->epoch();
+    Reader& reader = readers_[read.bundle];
+    if (reader.reading != nullptr) reader.reading->Stop();
+    reader = {nullptr, read.attempt, read.address};
+  }
+  first.set_bundle(read.bundle);
+  first.set_attempt(read.attempt);
+  first.set_from(read.from);
+  first.set_credit_bytes(
+      std::max<uint64_t>(1, options_.budget_bytes / kMaxOpen));
+  const std::string& compression = options_.distribution.compression();
+  if (compression != "none") {
+    if (compression != "zstd") first.add_compressions(COMPRESSION_LZ4);
+    if (compression != "lz4") first.add_compressions(COMPRESSION_ZSTD);
+  }
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      options_.link->Worker(read.address);
+  if (!channel.ok()) {
+    OnReadingDone(read.bundle, read.attempt, channel.status());
+    return;
+  }
+  std::shared_ptr<Reading> reading =
+      Reading::Start(*channel, options_.link->credentials(), std::move(first),
+                     options_.link->MemoryOf(read.address), weak_from_this());
+  MutexLock lock(&mutex_);
+  const auto reader = readers_.find(read.bundle);
+  if (reader == readers_.end() || reader->second.attempt != read.attempt) {
+    reading->Stop();
+    return;
+  }
+  reader->second.reading = std::move(reading);
+}
+
+void Pass::SayGoodbye() {
+  std::map<uint64_t, Reader> readers;
+  ReleaseRequest release;
+  bool is_said;
+  {
+    MutexLock lock(&mutex_);
+    readers.swap(readers_);
+    release = client_->MakeRelease();
+    is_said = is_leaving_ || IsAllDelivered();
+  }
+  for (auto& [bundle, reader] : readers) {
+    if (reader.reading != nullptr) reader.reading->Stop();
+  }
+  // Else it may be restored from a checkpoint, and keeps what is its own.
+  if (!is_said) return;
+  for (int tries = 0; tries < kGoodbyes; ++tries) {
+    grpc::ClientContext context;
+    rpc::Prepare(context, options_.link->credentials(), kGoodbyeTime);
+    ReleaseReply reply;
+    if (options_.link->dispatcher().Release(&context, release, &reply).ok()) {
+      return;
+    }
+  }
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,174 @@
+// One pass of a reader over the rows of a distribute(): opened at a dispatcher,
+// read from its workers, and given row by row.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "penstock/base/mutex.h"
+#include "penstock/data/chunk.h"
+#include "penstock/dispatcher.pb.h"
+#include "penstock/engine/run.h"
+#include "penstock/engine/stream.h"
+#include "penstock/plan.pb.h"
+#include "penstock/plan/divide.h"
+#include "penstock/service.pb.h"
+#include "penstock/service/client/client_state.h"
+#include "penstock/service/client/reading.h"
+#include "penstock/service/client/row_log.h"
+#include "penstock/service/client/service_link.h"
+#include "penstock/service/client/stitcher.h"
+
+namespace penstock::service {
+
+// Thread-safe; Next() has one caller at a time. A thread of its own talks to
+// the dispatcher, and keeps the pass alive until it has said goodbye.
+class Pass final : public ReadingSink,
+                   public std::enable_shared_from_this<Pass> {
+ public:
+  struct Options {
+    std::shared_ptr<ServiceLink> link;
+    plan::Distribution distribution;
+    std::shared_ptr<const plan::Division> division;
+    plan::Options defaults;
+    // What loose rows are put together with.
+    engine::Environment environment;
+    std::string job;
+    uint64_t consumer = 0;  // Opener
+    uint64_t seed = 0;
+    uint64_t epoch = 0;
+    uint64_t iteration = 0;
+    bool needs_lineage = false;
+    // Rows that were received and not yet given, in bytes.
+    uint64_t budget_bytes = uint64_t{64} << 20;
+  };
+  explicit Pass(Options options) : options_(std::move(options)) {}
+
+  // Goes on from a journal's pass. REQUIRES: before Next().
+  void Resume(RowLog log, bool is_recovery) ABSL_LOCKS_EXCLUDED(mutex_);
+  // From that row of it on.
+  void SeekTo(uint64_t row) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The first call opens the pass.
+  absl::StatusOr<engine::Pull> Next(const engine::Request& request)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // That Next() gives next.
+  uint64_t row() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Journal::Pass ToProto() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The trainer has had all rows before this one.
+  void OnDelivered(uint64_t row) ABSL_LOCKS_EXCLUDED(mutex_);
+  // It wants no more: others may have the rest.
+  void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Nobody reads any more. What was delivered is still told.
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // ReadingSink.
+  void OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
+               Buffer bytes) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnReadingDone(uint64_t bundle, uint64_t attempt,
+                     const absl::Status& status) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Rows of a frame that were not given yet.
+  struct Arrived {
+    Chunk chunk;
+    uint64_t position = 0;
+    bool is_loose = false;
+    uint64_t bytes = 0;  // of credit that goes back with its last row
+  };
+  struct Reader {
+    std::shared_ptr<Reading> reading;
+    uint64_t attempt = 0;
+    std::string address;
+  };
+  // Loose rows that wait for others.
+  struct Pool {
+    std::vector<Chunk> chunks;
+    std::vector<RowLog::Part> parts;
+    uint64_t rows = 0;
+    uint64_t pass = 0;
+  };
+
+  // --- the thread ---
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Open() ABSL_LOCKS_EXCLUDED(mutex_);
+  OpenRequest MakeOpen(const std::string& plan) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnOpened(const OpenReply& reply, const std::string& plan,
+                const OpenRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  void BeatUntilOver() ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnReply(const ClientReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartReading(const ClientState::Read& read) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SayGoodbye() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Something for the dispatcher to hear.
+  void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeReader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // --- Next() ---
+  // Rows that can be given at once, if any; sets up a group if one is due.
+  std::optional<Chunk> TakeRows(int64_t max_rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Chunk> FollowScript(int64_t max_rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Chunk TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PoolLoose(uint64_t bundle) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<uint64_t> Pick() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A pool that has enough, or to which nothing more will come.
+  bool BeginGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasAll(const RowLog::Part& part) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t PassOf(uint64_t bundle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsAllDelivered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;  // for the thread
+  bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_leaving_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_news_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  engine::Waker waker_ ABSL_GUARDED_BY(mutex_);
+  // The call that is under way, to be ended when there is news.
+  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
+
+  // What it goes on from: rows that come once more as they came then.
+  std::optional<RowLog> resumed_ ABSL_GUARDED_BY(mutex_);
+  bool is_recovery_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<RowLog::Entry> script_ ABSL_GUARDED_BY(mutex_);
+  uint64_t first_row_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // Once it is open.
+  std::unique_ptr<ClientState> client_ ABSL_GUARDED_BY(mutex_);
+  std::string plan_ ABSL_GUARDED_BY(mutex_);
+  uint64_t bundles_in_pass_ ABSL_GUARDED_BY(mutex_) = 0;
+  RowLog log_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Reader> readers_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::deque<Arrived>> arrived_ ABSL_GUARDED_BY(mutex_);
+  uint64_t arrived_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<uint64_t> current_ ABSL_GUARDED_BY(mutex_);  // bundle
+  std::map<uint64_t, Pool> pools_ ABSL_GUARDED_BY(mutex_);   // by pass
+  std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together
+  // Touched by Next() alone, but for its making.
+  std::unique_ptr<Stitcher> stitcher_;
+};
+
+// Waits until passes that were closed have said goodbye, or the time is over.
+void WaitForGoodbyes(absl::Duration most);
+
+}  // namespace penstock::service

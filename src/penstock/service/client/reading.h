@@ -1,0 +1,84 @@
+// One reading of one bundle from one worker: frames as they come.
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "penstock/base/mutex.h"
+#include "penstock/data/buffer.h"
+#include "penstock/service/client/worker_memory.h"
+#include "penstock/service/rpc/channel.h"
+#include "penstock/worker.pb.h"
+
+namespace penstock::service {
+
+// Whom a reading tells. Called from gRPC's threads, one call at a time for each
+// reading, and never from within a call of the reading's own methods.
+class ReadingSink {
+ public:
+  virtual ~ReadingSink() = default;
+  // A whole frame, as it was before it travelled; `bytes` is its chunk, and
+  // after it the lineages.
+  virtual void OnFrame(uint64_t bundle, uint64_t attempt,
+                       const FrameHeader& head, Buffer bytes) = 0;
+  // Nothing more comes. OK: the frame before was the bundle's last.
+  virtual void OnReadingDone(uint64_t bundle, uint64_t attempt,
+                             const absl::Status& status) = 0;
+};
+
+// Thread-safe.
+class Reading final
+    : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  // `first` says what is read and how much may come before AddCredit(). Where
+  // `memory` is open, frames are looked at in the worker's memory.
+  static std::shared_ptr<Reading> Start(
+      const std::shared_ptr<grpc::Channel>& channel,
+      const rpc::Credentials& credentials, ReadRequest first,
+      std::shared_ptr<WorkerMemory> memory, std::weak_ptr<ReadingSink> sink);
+
+  void AddCredit(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The sink hears no more frames, but still that it is done.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  Reading(ReadRequest first, std::shared_ptr<WorkerMemory> memory,
+          std::weak_ptr<ReadingSink> sink);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+
+  // Takes in one message; an error ends the reading.
+  absl::Status TakePiece() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status TakeFrame(const FrameHeader& head, Buffer bytes);
+  void WriteIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const uint64_t bundle_;
+  const uint64_t attempt_;
+  const std::shared_ptr<WorkerMemory> memory_;
+  const std::weak_ptr<ReadingSink> sink_;
+  grpc::ClientContext context_;
+  // Touched by the one reaction that is under way.
+  grpc::ByteBuffer incoming_;
+  Buffer frame_;  // that comes in pieces
+  uint64_t frame_filled_ = 0;
+  absl::Status failure_;
+
+  Mutex mutex_;
+  ReadRequest next_ ABSL_GUARDED_BY(mutex_);  // to be sent
+  bool has_next_ ABSL_GUARDED_BY(mutex_) = true;
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ByteBuffer outgoing_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Reading> self_;  // until gRPC is done with it
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,67 @@
+// A reader's way to one dispatcher and to the workers that it names.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "penstock/base/mutex.h"
+#include "penstock/dispatcher.grpc.pb.h"
+#include "penstock/dispatcher.pb.h"
+#include "penstock/service/client/worker_memory.h"
+#include "penstock/service/rpc/channel.h"
+
+namespace penstock::service {
+
+// Connections that last. Thread-safe.
+class ServiceLink final {
+ public:
+  static absl::StatusOr<std::shared_ptr<ServiceLink>> Make(
+      const std::string& dispatcher, const rpc::Credentials& credentials,
+      PlanBundle plan);
+
+  const std::string& address() const { return address_; }
+  const rpc::Credentials& credentials() const { return credentials_; }
+  Dispatcher::Stub& dispatcher() { return *stub_; }
+
+  // Says hello and registers the plan; gives its id. What was done once is not
+  // done again, unless `is_forgotten`.
+  absl::StatusOr<std::string> Register(grpc::ClientContext& hello,
+                                       grpc::ClientContext& add,
+                                       bool is_forgotten)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Worker(
+      const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The worker's memory, if it is at hand here; null if it is not.
+  std::shared_ptr<WorkerMemory> MemoryOf(const std::string& address)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // A worker has said where its socket is.
+  void OnSocket(const std::string& address, const std::string& socket)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  ServiceLink(const std::string& address, const rpc::Credentials& credentials,
+              PlanBundle plan, const std::shared_ptr<grpc::Channel>& channel);
+
+  const std::string address_;
+  const rpc::Credentials credentials_;
+  const std::string plan_bytes_;
+  const std::unique_ptr<Dispatcher::Stub> stub_;
+
+  Mutex mutex_;
+  std::string plan_id_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<grpc::Channel>> workers_
+      ABSL_GUARDED_BY(mutex_);
+  struct Memory {
+    std::string socket;
+    std::shared_ptr<WorkerMemory> memory;  // null: not at hand
+  };
+  std::map<std::string, Memory> memories_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,123 @@
+#include "penstock/service/client/worker_memory.h"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
+
+namespace penstock::service {
+namespace {
+
+constexpr uint32_t kMagic = 0x31575350;
+constexpr uint32_t kKeyBytes = 32;
+constexpr uint32_t kWantSegment = 1;
+constexpr uint32_t kReleaseFrame = 2;
+struct Message {
+  uint32_t kind;
+  uint32_t segment;
+  uint64_t value;
+};
+static_assert(sizeof(Message) == 16);
+
+std::string_view BytesOf(const Message& message) {
+  return {reinterpret_cast<const char*>(&message), sizeof(message)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<WorkerMemory>> WorkerMemory::Connect(
+    const std::string& name) {
+  const auto failed = [&](absl::string_view what) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot reach the worker's socket ", name, ": ", what));
+  };
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (name.empty() || name.size() + 1 > sizeof(address.sun_path)) {
+    return failed("not a name");
+  }
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto size =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (!socket.is_open() ||
+      connect(socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
+    return failed(std::strerror(errno));
+  }
+  // A worker that hangs must not hang its readers: their beats find another.
+  const timeval patience = {.tv_sec = 2, .tv_usec = 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
+             sizeof(patience));
+  uint32_t head[2] = {};
+  PENSTOCK_RETURN_IF_ERROR(
+      ReceiveAll(socket.get(), reinterpret_cast<char*>(head), sizeof(head)));
+  if (head[0] != kMagic || head[1] != kKeyBytes) {
+    return failed("it speaks otherwise");
+  }
+  std::string key(kKeyBytes, '\0');
+  PENSTOCK_RETURN_IF_ERROR(ReceiveAll(socket.get(), key.data(), key.size()));
+  return std::shared_ptr<WorkerMemory>(
+      new WorkerMemory(std::move(socket), std::move(key)));
+}
+
+absl::StatusOr<WorkerMemory::Segment> WorkerMemory::Map(uint32_t segment) {
+  if (const auto it = segments_.find(segment); it != segments_.end()) {
+    return it->second;
+  }
+  {
+    MutexLock lock(&send_mutex_);
+    PENSTOCK_RETURN_IF_ERROR(
+        SendAll(socket_.get(), BytesOf({kWantSegment, 0, segment})));
+  }
+  Message answer = {};
+  std::vector<Descriptor> fds;
+  PENSTOCK_RETURN_IF_ERROR(ReceiveAll(
+      socket_.get(), reinterpret_cast<char*>(&answer), sizeof(answer), &fds));
+  if (answer.segment != segment || answer.value == 0 || fds.size() != 1) {
+    return absl::UnavailableError("the worker has no such segment of memory");
+  }
+  const uint64_t size = answer.value;
+  void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fds[0].get(), 0);
+  if (data == MAP_FAILED) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot map ", size, " bytes: ", std::strerror(errno)));
+  }
+  Segment mapped;
+  mapped.data = {
+      static_cast<const std::byte*>(data),
+      [size](const std::byte* p) { munmap(const_cast<std::byte*>(p), size); }};
+  mapped.size = size;
+  segments_[segment] = mapped;
+  return mapped;
+}
+
+absl::StatusOr<Buffer> WorkerMemory::Find(uint32_t segment, uint64_t offset,
+                                          uint64_t size, uint64_t frame) {
+  Segment mapped;
+  {
+    MutexLock lock(&mutex_);
+    PENSTOCK_ASSIGN_OR_RETURN(mapped, Map(segment));
+  }
+  if (offset > mapped.size || size > mapped.size - offset) {
+    return absl::DataLossError("a frame must lie in its segment; it does not");
+  }
+  Owner owner(mapped.data.get(), [self = shared_from_this(), mapped, frame](
+                                     const void*) { self->Release(frame); });
+  return Buffer(std::move(owner), mapped.data.get() + offset, size);
+}
+
+void WorkerMemory::Release(uint64_t frame) {
+  MutexLock lock(&send_mutex_);
+  // A worker that is gone has nothing to free.
+  SendAll(socket_.get(), BytesOf({kReleaseFrame, 0, frame})).IgnoreError();
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,53 @@
+// A worker's memory, where it is on the same host: frames are looked at where
+// they lie instead of being sent. The worker's side says what goes over the
+// socket (service/worker/local_frames.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "penstock/base/mutex.h"
+#include "penstock/base/socket.h"
+#include "penstock/data/buffer.h"
+
+namespace penstock::service {
+
+// Thread-safe. Lives as long as the last buffer over it.
+class WorkerMemory final : public std::enable_shared_from_this<WorkerMemory> {
+ public:
+  // What the worker's socket of this name gives. Unavailable if there is none
+  // that this process can reach, as on another host.
+  static absl::StatusOr<std::shared_ptr<WorkerMemory>> Connect(
+      const std::string& name);
+
+  // The word that shows a worker that its memory is at hand here.
+  const std::string& key() const { return key_; }
+
+  // `size` bytes of a segment: frame `frame`, which goes back to the worker
+  // when the last holder of the buffer has gone.
+  absl::StatusOr<Buffer> Find(uint32_t segment, uint64_t offset, uint64_t size,
+                              uint64_t frame) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Segment {
+    std::shared_ptr<const std::byte> data;
+    uint64_t size = 0;
+  };
+  WorkerMemory(Descriptor socket, std::string key)
+      : socket_(std::move(socket)), key_(std::move(key)) {}
+  absl::StatusOr<Segment> Map(uint32_t segment)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(uint64_t frame) ABSL_LOCKS_EXCLUDED(send_mutex_);
+
+  const Descriptor socket_;
+  const std::string key_;
+  Mutex send_mutex_;
+  Mutex mutex_;
+  std::map<uint32_t, Segment> segments_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock::service
