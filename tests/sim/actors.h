@@ -69,7 +69,7 @@ class DispatcherActor final
   // Does nothing for a while, and then goes on as if nothing had been.
   void Pause(int64_t ms);
   bool is_dead() const { return is_dead_; }
-  service::Dispatcher& dispatcher() { return *dispatcher_; }
+  service::DurableDispatcher& dispatcher() { return *dispatcher_; }
 
   // `reply` runs when the answer is on its way, at this end.
   void OnWorker(const service::WorkerBeat& beat,
@@ -91,7 +91,7 @@ class DispatcherActor final
 
   Site& site_;
   store::MemoryStore store_;
-  std::unique_ptr<service::Dispatcher> dispatcher_;
+  std::unique_ptr<service::DurableDispatcher> dispatcher_;
   bool is_dead_ = false;
   int64_t paused_until_ms_ = 0;
 };

@@ -5,12 +5,12 @@
 
 namespace penstock::sim {
 
-using service::Dispatcher;
+using service::DurableDispatcher;
 
 DispatcherActor::DispatcherActor(Site& site) : site_(site), store_(site.disk) {}
 
 void DispatcherActor::Start() {
-  Dispatcher::Options options;
+  DurableDispatcher::Options options;
   options.settings.lease_ms = 2'000;
   options.settings.client_timeout_ms = 10'000;
   options.settings.run_timeout_ms = int64_t{1} << 40;
@@ -23,7 +23,7 @@ void DispatcherActor::Start() {
     is_dead_ = true;
     if (site_.dispatchers.back().get() == this) site_.restart_dispatcher();
   };
-  auto made = Dispatcher::Make(store_, site_.clock, options);
+  auto made = DurableDispatcher::Make(store_, site_.clock, options);
   if (absl::IsDataLoss(made.status())) {
     site_.failure = std::string(made.status().message());
   }
@@ -35,7 +35,7 @@ void DispatcherActor::Start() {
   dispatcher_ = *std::move(made);
   site_.world.Tell(
       absl::StrCat("a dispatcher starts, term ", dispatcher_->term()));
-  dispatcher_->AddPlan("plan", "", [](const absl::StatusOr<bool>&) {});
+  dispatcher_->AddPlan("plan", "", false, [](const absl::StatusOr<bool>&) {});
   Tick();
 }
 
@@ -85,7 +85,8 @@ void DispatcherActor::OnWorker(
     std::function<void(const service::WorkerReply&)> reply) {
   Handle([self = shared_from_this(), beat, reply] {
     self->dispatcher_->OnWorker(
-        beat, [reply](const absl::StatusOr<service::WorkerReply>& answer) {
+        beat, self->dispatcher_->NowMillis(),
+        [reply](const absl::StatusOr<service::WorkerReply>& answer) {
           if (answer.ok()) reply(*answer);
         });
   });
@@ -96,7 +97,8 @@ void DispatcherActor::OnClient(
     std::function<void(const service::ClientReply&)> reply) {
   Handle([self = shared_from_this(), beat, reply] {
     self->dispatcher_->OnClient(
-        beat, [reply](const absl::StatusOr<service::ClientReply>& answer) {
+        beat, self->dispatcher_->NowMillis(),
+        [reply](const absl::StatusOr<service::ClientReply>& answer) {
           if (answer.ok()) reply(*answer);
         });
   });

@@ -16,7 +16,7 @@ absl::Status FullError() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Dispatcher>> Dispatcher::Make(
+absl::StatusOr<std::unique_ptr<DurableDispatcher>> DurableDispatcher::Make(
     store::MetaStore& store, const Clock& clock, Options options) {
   PENSTOCK_ASSIGN_OR_RETURN(const uint64_t term,
                             store.Campaign(options.holder));
@@ -25,20 +25,21 @@ absl::StatusOr<std::unique_ptr<Dispatcher>> Dispatcher::Make(
   PENSTOCK_ASSIGN_OR_RETURN(
       auto state, DispatcherState::Make(options.settings, term,
                                         clock.NowNanos() / 1'000'000, records));
-  return std::unique_ptr<Dispatcher>(
-      new Dispatcher(store, clock, std::move(options), std::move(state)));
+  return std::unique_ptr<DurableDispatcher>(new DurableDispatcher(
+      store, clock, std::move(options), std::move(state)));
 }
 
-Dispatcher::Dispatcher(store::MetaStore& store, const Clock& clock,
-                       Options options, std::unique_ptr<DispatcherState> state)
+DurableDispatcher::DurableDispatcher(store::MetaStore& store,
+                                     const Clock& clock, Options options,
+                                     std::unique_ptr<DispatcherState> state)
     : clock_(clock),
       options_(std::move(options)),
       term_(state->term()),
       state_(std::move(state)),
       commits_(store, clock) {}
 
-void Dispatcher::Enqueue(Writes writes,
-                         std::function<void(const absl::Status&)> done) {
+void DurableDispatcher::Enqueue(Writes writes,
+                                std::function<void(const absl::Status&)> done) {
   if (!writes.lazy.empty()) {
     commits_.CommitLazily(std::move(writes.lazy), term_,
                           [](const absl::Status&) {});
@@ -54,7 +55,7 @@ void Dispatcher::Enqueue(Writes writes,
           const absl::Status& status) { OnCommitted(batch, status, done); });
 }
 
-void Dispatcher::OnCommitted(
+void DurableDispatcher::OnCommitted(
     const store::WriteBatch& batch, const absl::Status& status,
     const std::function<void(const absl::Status&)>& done) {
   absl::Status result = status;
@@ -73,7 +74,7 @@ void Dispatcher::OnCommitted(
   done(result);
 }
 
-void Dispatcher::RetryUnwritten() {
+void DurableDispatcher::RetryUnwritten() {
   if (!is_full_ || is_retrying_.exchange(true)) return;
   store::WriteBatch batch;
   {
@@ -94,86 +95,125 @@ void Dispatcher::RetryUnwritten() {
       });
 }
 
-void Dispatcher::AddPlan(const std::string& id, const std::string& plan,
-                         Done<bool> done) {
+void DurableDispatcher::TellNews() {
+  const News news = state_->TakeNews();
+  if (options_.on_news) options_.on_news(news);
+}
+
+void DurableDispatcher::AddPlan(const std::string& id, const std::string& plan,
+                                bool keep, Done<bool> done) {
   if (is_full_) return done(FullError());
   MutexLock lock(&mutex_);
   Writes writes;
-  state_->AddPlan(id, plan, writes);
+  state_->AddPlan(id, plan, keep, NowMillis(), writes);
   Enqueue(std::move(writes), [done](const absl::Status& status) {
     status.ok() ? done(true) : done(status);
   });
 }
 
-absl::StatusOr<std::string> Dispatcher::FindPlan(const std::string& id) const {
+absl::StatusOr<std::shared_ptr<const std::string>> DurableDispatcher::FindPlan(
+    const std::string& id) const {
   MutexLock lock(&mutex_);
-  const std::string* plan = state_->FindPlan(id);
-  if (plan != nullptr) return *plan;
+  auto plan = state_->FindPlan(id);
+  if (plan != nullptr) return plan;
   return absl::NotFoundError(
       absl::StrCat("no pipeline ", id, " is registered"));
 }
 
-absl::StatusOr<Manifest> Dispatcher::FindManifest(uint64_t hash) const {
+absl::StatusOr<Manifest> DurableDispatcher::FindManifest(uint64_t hash) const {
   MutexLock lock(&mutex_);
   const Manifest* manifest = state_->FindManifest(hash);
   if (manifest != nullptr) return *manifest;
   return absl::NotFoundError("there is no such manifest");
 }
 
-void Dispatcher::Open(const OpenRequest& request, Done<OpenReply> done) {
+void DurableDispatcher::Open(const OpenRequest& request, Done<OpenReply> done) {
   if (is_full_) return done(FullError());
   MutexLock lock(&mutex_);
   Writes writes;
   absl::StatusOr<OpenReply> reply = state_->Open(request, NowMillis(), writes);
+  TellNews();
   Enqueue(std::move(writes),
           [done, reply = std::move(reply)](const absl::Status& status) {
             status.ok() ? done(reply) : done(status);
           });
 }
 
-void Dispatcher::OnClient(const ClientBeat& beat, Done<ClientReply> done) {
+void DurableDispatcher::OnClient(const ClientBeat& beat, int64_t heard_ms,
+                                 Done<ClientReply> done) {
   MutexLock lock(&mutex_);
   Writes writes;
-  ClientReply reply = state_->OnClient(beat, NowMillis(), writes);
+  ClientReply reply = state_->OnClient(beat, heard_ms, writes);
+  TellNews();
   Enqueue(std::move(writes),
           [done, reply = std::move(reply)](const absl::Status& status) {
             status.ok() ? done(reply) : done(status);
           });
 }
 
-void Dispatcher::Release(const ReleaseRequest& request,
-                         Done<ReleaseReply> done) {
+void DurableDispatcher::Release(const ReleaseRequest& request,
+                                Done<ReleaseReply> done) {
   MutexLock lock(&mutex_);
   Writes writes;
   absl::StatusOr<ReleaseReply> reply =
       state_->Release(request, NowMillis(), writes);
+  TellNews();
   Enqueue(std::move(writes),
           [done, reply = std::move(reply)](const absl::Status& status) {
             status.ok() ? done(reply) : done(status);
           });
 }
 
-void Dispatcher::OnWorker(const WorkerBeat& beat, Done<WorkerReply> done) {
+void DurableDispatcher::OnWorker(const WorkerBeat& beat, int64_t heard_ms,
+                                 Done<WorkerReply> done) {
   MutexLock lock(&mutex_);
   Writes writes;
   WorkerBeat heard = beat;
   if (is_full_) heard.set_room(0);
-  WorkerReply reply = state_->OnWorker(heard, NowMillis(), writes);
+  WorkerReply reply = state_->OnWorker(heard, heard_ms, writes);
+  TellNews();
   Enqueue(std::move(writes),
           [done, reply = std::move(reply)](const absl::Status& status) {
             status.ok() ? done(reply) : done(status);
           });
 }
 
-void Dispatcher::Tick() {
+absl::Status DurableDispatcher::Drain(const std::string& address) {
+  MutexLock lock(&mutex_);
+  PENSTOCK_RETURN_IF_ERROR(state_->Drain(address));
+  TellNews();
+  return absl::OkStatus();
+}
+
+void DurableDispatcher::Cancel(const std::string& job, Done<bool> done) {
+  MutexLock lock(&mutex_);
+  Writes writes;
+  const absl::Status cancelled = state_->Cancel(job, writes);
+  TellNews();
+  Enqueue(std::move(writes), [done, cancelled](const absl::Status& status) {
+    if (!cancelled.ok()) return done(cancelled);
+    status.ok() ? done(true) : done(status);
+  });
+}
+
+State DurableDispatcher::Describe() const {
+  State state;
+  MutexLock lock(&mutex_);
+  state_->Describe(NowMillis(), state);
+  state.set_is_disk_full(is_full_);
+  return state;
+}
+
+void DurableDispatcher::Tick() {
   MutexLock lock(&mutex_);
   RetryUnwritten();
   Writes writes;
   state_->Tick(NowMillis(), writes);
+  TellNews();
   Enqueue(std::move(writes), [](const absl::Status&) {});
 }
 
-void Dispatcher::Look(
+void DurableDispatcher::Look(
     const std::function<void(const DispatcherState&)>& look) const {
   MutexLock lock(&mutex_);
   look(*state_);

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/mutex.h"
+#include "penstock/dispatcher.pb.h"
 #include "penstock/service.pb.h"
 #include "penstock/service/dispatcher/dispatcher_state.h"
 #include "penstock/service/store/group_commit.h"
@@ -28,7 +29,7 @@ namespace penstock::service {
 // back, so is the rest. After any other failure of the store nothing is
 // answered any more, and the process must end (on_failure): whether a decision
 // was written is not known, and the next dispatcher will find out.
-class Dispatcher final {
+class DurableDispatcher final {
  public:
   template <typename Reply>
   using Done = std::function<void(const absl::StatusOr<Reply>&)>;
@@ -38,37 +39,45 @@ class Dispatcher final {
     std::string holder;  // who writes, for people
     // Called once, from any thread.
     std::function<void(const absl::Status&)> on_failure;
+    // Called under the lock, whenever something was decided.
+    std::function<void(const News&)> on_news;
   };
 
   // Begins a term, and reads what the terms before have written. `store` and
   // `clock` outlive it.
-  static absl::StatusOr<std::unique_ptr<Dispatcher>> Make(
+  static absl::StatusOr<std::unique_ptr<DurableDispatcher>> Make(
       store::MetaStore& store, const Clock& clock, Options options);
 
   // What waits for the store hears Cancelled.
-  ~Dispatcher() { has_failed_ = true; }
-  Dispatcher(const Dispatcher&) = delete;
-  Dispatcher& operator=(const Dispatcher&) = delete;
+  ~DurableDispatcher() { has_failed_ = true; }
+  DurableDispatcher(const DurableDispatcher&) = delete;
+  DurableDispatcher& operator=(const DurableDispatcher&) = delete;
 
   uint64_t term() const { return term_; }
   // Has a thread write what is due. Without it, Poll() does, in simulations.
   void Start() { commits_.Start(); }
   bool Poll() { return commits_.Poll(); }
 
-  void AddPlan(const std::string& id, const std::string& plan, Done<bool> done)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<std::string> FindPlan(const std::string& id) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddPlan(const std::string& id, const std::string& plan, bool keep,
+               Done<bool> done) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::shared_ptr<const std::string>> FindPlan(
+      const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Manifest> FindManifest(uint64_t hash) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Open(const OpenRequest& request, Done<OpenReply> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnClient(const ClientBeat& beat, Done<ClientReply> done)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // `heard_ms`: when it came, by NowMillis(); a beat may be looked at again
+  // later, when there is news.
+  void OnClient(const ClientBeat& beat, int64_t heard_ms,
+                Done<ClientReply> done) ABSL_LOCKS_EXCLUDED(mutex_);
   void Release(const ReleaseRequest& request, Done<ReleaseReply> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnWorker(const WorkerBeat& beat, Done<WorkerReply> done)
+  void OnWorker(const WorkerBeat& beat, int64_t heard_ms,
+                Done<WorkerReply> done) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::Status Drain(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Cancel(const std::string& job, Done<bool> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // To be called every 100 ms or so.
@@ -77,13 +86,14 @@ class Dispatcher final {
   // For windows: sees the state as it is now.
   void Look(const std::function<void(const DispatcherState&)>& look) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  State Describe() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool is_disk_full() const { return is_full_; }
+  int64_t NowMillis() const { return clock_.NowNanos() / 1'000'000; }
 
  private:
-  Dispatcher(store::MetaStore& store, const Clock& clock, Options options,
-             std::unique_ptr<DispatcherState> state);
+  DurableDispatcher(store::MetaStore& store, const Clock& clock,
+                    Options options, std::unique_ptr<DispatcherState> state);
 
-  int64_t NowMillis() const { return clock_.NowNanos() / 1'000'000; }
   // Queues what was decided; `done` hears once it is durable.
   void Enqueue(Writes writes, std::function<void(const absl::Status&)> done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -91,6 +101,7 @@ class Dispatcher final {
   void OnCommitted(const store::WriteBatch& batch, const absl::Status& status,
                    const std::function<void(const absl::Status&)>& done)
       ABSL_LOCKS_EXCLUDED(unwritten_mutex_);
+  void TellNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetryUnwritten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

@@ -34,7 +34,8 @@ DispatcherState::DispatcherState(const Settings& settings, uint64_t term,
     : settings_(settings),
       term_(term),
       started_ms_(now_ms),
-      grace_ends_ms_(now_ms + settings.lease_ms) {}
+      grace_ends_ms_(now_ms + settings.lease_ms),
+      drop_unused_ms_(now_ms + settings.unused_timeout_ms) {}
 
 absl::StatusOr<std::unique_ptr<DispatcherState>> DispatcherState::Make(
     const Settings& settings, uint64_t term, int64_t now_ms,
@@ -49,8 +50,8 @@ absl::StatusOr<std::unique_ptr<DispatcherState>> DispatcherState::Make(
 absl::Status DispatcherState::Recover(
     const std::vector<store::Record>& records) {
   // What others refer to, first.
-  for (const std::string_view kind :
-       {kPlanKey, kManifestKey, kRunKey, kEpochKey, kBindKey, kDoneKey}) {
+  for (const std::string_view kind : {kPlanKey, kKeepKey, kManifestKey, kRunKey,
+                                      kEpochKey, kBindKey, kDoneKey}) {
     for (const store::Record& record : records) {
       if (record.key.substr(0, kind.size()) != kind) continue;
       PENSTOCK_RETURN_IF_ERROR(RecoverOne(record));
@@ -70,41 +71,45 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
     return key.substr(0, kind.size()) == kind;
   };
   if (is(kPlanKey)) {
-    plans_[key.substr(kPlanKey.size())] = record.value;
+    return RecoverPlan(key.substr(kPlanKey.size()), record.value);
+  }
+  if (is(kKeepKey)) {
+    const auto plan = plans_.find(key.substr(kKeepKey.size()));
+    if (plan != plans_.end()) plan->second.is_kept = true;
     return absl::OkStatus();
   }
   if (is(kManifestKey)) {
     Manifest manifest;
     if (!manifest.ParseFromString(record.value)) return damaged();
-    manifests_[HashOf(manifest)] = manifest;
+    manifests_[HashOf(manifest)] = {manifest, started_ms_};
     return absl::OkStatus();
   }
   if (is(kRunKey)) {
     RunRecord run;
     if (!run.ParseFromString(record.value)) return damaged();
-    runs_[run.job()].record = run;
+    Run& made = runs_[run.job()];
+    made.record = run;
+    numbers_[run.run()] = &made;
     return absl::OkStatus();
   }
   if (is(kEpochKey)) {
     EpochRecord epoch;
     if (!epoch.ParseFromString(record.value)) return damaged();
-    for (auto& [job, run] : runs_) {
-      if (run.record.run() != epoch.epoch().run()) continue;
-      Writes none;
-      Epoch& made = BeginGeneration(
-          run, {epoch.epoch_number(), epoch.iteration()},
-          epoch.epoch().generation(), Inherited(epoch), epoch.manifest(), none);
-      made.restored.insert(epoch.restored().begin(), epoch.restored().end());
-      // Who had the slot may be alive, and is heard of soon.
-      for (const EpochRecord::Opened& opened : epoch.opened()) {
-        Session& session = made.sessions[opened.slot()];
-        session.opener = opened.opener();
-        session.has_left = opened.has_left();
-        session.heard_ms = started_ms_;
-      }
-      return absl::OkStatus();
+    Run* run = FindRun(epoch.epoch().run());
+    if (run == nullptr) return damaged();
+    Writes none;
+    Epoch& made = BeginGeneration(
+        *run, {epoch.epoch_number(), epoch.iteration()},
+        epoch.epoch().generation(), Inherited(epoch), epoch.manifest(), none);
+    made.restored.insert(epoch.restored().begin(), epoch.restored().end());
+    // Who had the slot may be alive, and is heard of soon.
+    for (const EpochRecord::Opened& opened : epoch.opened()) {
+      Session& session = made.sessions[opened.slot()];
+      session.opener = opened.opener();
+      session.has_left = opened.has_left();
+      session.heard_ms = started_ms_;
     }
-    return damaged();
+    return absl::OkStatus();
   }
   EpochId id;
   const std::string_view kind = is(kBindKey) ? kBindKey : kDoneKey;
@@ -125,20 +130,9 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
   return absl::OkStatus();
 }
 
-void DispatcherState::AddPlan(const std::string& id, const std::string& plan,
-                              Writes& writes) {
-  if (!plans_.emplace(id, plan).second) return;
-  writes.durable.push_back({std::string(kPlanKey) + id, plan});
-}
-
-const std::string* DispatcherState::FindPlan(const std::string& id) const {
-  const auto it = plans_.find(id);
-  return it == plans_.end() ? nullptr : &it->second;
-}
-
 const Manifest* DispatcherState::FindManifest(uint64_t hash) const {
   const auto it = manifests_.find(hash);
-  return it == manifests_.end() ? nullptr : &it->second;
+  return it == manifests_.end() ? nullptr : &it->second.manifest;
 }
 
 DispatcherState::Run* DispatcherState::FindRun(const std::string& job) {
@@ -146,14 +140,43 @@ DispatcherState::Run* DispatcherState::FindRun(const std::string& job) {
   return it == runs_.end() ? nullptr : &it->second;
 }
 
+DispatcherState::Run* DispatcherState::FindRun(uint64_t number) {
+  const auto it = numbers_.find(number);
+  return it == numbers_.end() ? nullptr : it->second;
+}
+
 DispatcherState::Epoch* DispatcherState::FindEpoch(const EpochId& id) {
-  for (auto& [job, run] : runs_) {
-    if (run.record.run() != id.run()) continue;
-    const auto it = run.epochs.find(id.epoch());
-    if (it == run.epochs.end()) return nullptr;
-    return IsSame(it->second.state->id(), id) ? &it->second : nullptr;
+  Run* run = FindRun(id.run());
+  if (run == nullptr) return nullptr;
+  const auto it = run->epochs.find(id.epoch());
+  if (it == run->epochs.end()) return nullptr;
+  return IsSame(it->second.state->id(), id) ? &it->second : nullptr;
+}
+
+void DispatcherState::SetMaker(Epoch& epoch, uint64_t worker) {
+  const EpochId& id = epoch.state->id();
+  const EpochName name{id.run(), id.epoch()};
+  epoch.maker = worker;
+  if (worker != 0) {
+    in_making_.insert(name);
+  } else {
+    in_making_.erase(name);
+    epoch.state->MarkReady();
   }
-  return nullptr;
+}
+
+void DispatcherState::Tell(const Epoch& epoch) {
+  const EpochId& id = epoch.state->id();
+  for (const auto& [slot, session] : epoch.sessions) {
+    index_.news.seats.push_back({{id.run(), id.epoch()}, slot});
+  }
+}
+
+News DispatcherState::TakeNews() {
+  News news = std::move(index_.news);
+  index_.news = News();
+  news.has_work = has_work();
+  return news;
 }
 
 const EpochState* DispatcherState::FindEpoch(const std::string& job,
@@ -201,7 +224,11 @@ DispatcherState::Epoch& DispatcherState::BeginGeneration(
   id.set_epoch(number);
   id.set_generation(generation);
   Epoch& epoch = run.epochs[number];
-  if (epoch.state != nullptr) epoch.state->Erase(writes);
+  if (epoch.state != nullptr) {
+    epoch.state->Erase(writes);
+    Tell(epoch);
+  }
+  in_making_.erase({run.record.run(), number});
   epoch = Epoch();
   epoch.pass = pass;
   epoch.state = std::make_unique<EpochState>(
@@ -209,8 +236,9 @@ DispatcherState::Epoch& DispatcherState::BeginGeneration(
       EpochState::Settings{run.record.visitation(), run.record.is_ordered(),
                            std::max<uint32_t>(1, run.record.slots()),
                            settings_.max_crashes},
-      inherited);
+      inherited, &index_);
   epoch.manifest = manifest;
+  epoch.state->MarkReady();
   SetBundles(epoch);
   WriteEpoch(epoch, writes);
   return epoch;
@@ -222,8 +250,11 @@ void DispatcherState::CloseRun(const std::string& job, Writes& writes) {
   for (const auto& [number, epoch] : it->second.epochs) {
     epoch.state->Erase(writes);
     writes.durable.push_back({EpochKey(epoch.state->id()), std::nullopt});
+    Tell(epoch);
+    in_making_.erase({it->second.record.run(), number});
   }
   writes.durable.push_back({RunKey(it->second.record.run()), std::nullopt});
+  numbers_.erase(it->second.record.run());
   runs_.erase(it);
 }
 
@@ -284,6 +315,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
   }
   Run& run = runs_[request.job()];
   run.record.set_run(NextNumber());
+  numbers_[run.record.run()] = &run;
   run.record.set_job(request.job());
   run.record.set_plan(request.plan());
   run.record.set_visitation(request.visitation());
@@ -429,6 +461,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
     }
     session = Session();
     session.opener = opener;
+    Tell(epoch);
     WriteEpoch(epoch, writes);
   }
   session.heard_ms = now_ms;
@@ -452,6 +485,13 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   ClientReply reply;
   reply.set_term(term_);
   Epoch* epoch = FindEpoch(beat.epoch());
+  if (const auto it = cancelled_.find(beat.epoch().run());
+      it != cancelled_.end()) {
+    reply.set_phase(ClientReply::FAILED);
+    reply.set_error(absl::StrCat("job '", it->second, "' was cancelled"));
+    reply.set_error_code(static_cast<int>(absl::StatusCode::kCancelled));
+    return reply;
+  }
   if (epoch == nullptr) {
     reply.set_phase(ClientReply::FENCED);
     reply.set_error("the epoch was restored by others, or its job is over");
@@ -465,10 +505,8 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     return reply;
   }
   Session& session = place->second;
-  session.heard_ms = now_ms;
-  for (auto& [job, run] : runs_) {
-    if (run.record.run() == beat.epoch().run()) run.used_ms = now_ms;
-  }
+  session.heard_ms = std::max(session.heard_ms, now_ms);
+  FindRun(beat.epoch().run())->used_ms = session.heard_ms;
   EpochState& state = *epoch->state;
   for (const Finished& finished : beat.finished()) {
     if (state.Finish(beat.slot(), finished, writes)) {
@@ -545,14 +583,11 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
   for (const auto& [id, worker] : workers_) {
     if (now_ms - worker.heard_ms >= settings_.lease_ms) lost.push_back(id);
   }
+  for (const uint64_t id : lost) LoseWorker(id, writes);
   std::vector<std::string> over;
   for (auto& [job, run] : runs_) {
     bool has_consumer = false;
     for (auto& [number, epoch] : run.epochs) {
-      for (const uint64_t id : lost) {
-        epoch.state->LoseWorker(id, writes);
-        if (epoch.maker == id) epoch.maker = 0;
-      }
       for (const auto& [slot, session] : epoch.sessions) {
         if (IsLive(session, now_ms)) {
           has_consumer = true;
@@ -564,8 +599,8 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
     if (has_consumer) run.used_ms = now_ms;
     if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
   }
-  for (const uint64_t id : lost) workers_.erase(id);
   for (const std::string& job : over) CloseRun(job, writes);
+  if (now_ms >= drop_unused_ms_) DropUnused(now_ms, writes);
 }
 
 }  // namespace penstock::service

@@ -24,7 +24,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "penstock/dispatcher.pb.h"
 #include "penstock/service.pb.h"
+#include "penstock/service/dispatcher/epoch_index.h"
 #include "penstock/service/dispatcher/epoch_state.h"
 
 namespace penstock::service {
@@ -35,6 +37,8 @@ class DispatcherState final {
     int64_t lease_ms = 5'000;            // without a beat: a worker is lost
     int64_t client_timeout_ms = 60'000;  // without a beat: nobody is there
     int64_t run_timeout_ms = 300'000;    // without a consumer: a run is over
+    // Without a run that uses it: a plan or manifest is deleted.
+    int64_t unused_timeout_ms = 3'600'000;
     int max_crashes = 5;
   };
 
@@ -46,9 +50,11 @@ class DispatcherState final {
 
   uint64_t term() const { return term_; }
 
-  void AddPlan(const std::string& id, const std::string& plan, Writes& writes);
+  // `keep`: it stays, whether or not it is used.
+  void AddPlan(const std::string& id, const std::string& plan, bool keep,
+               int64_t now_ms, Writes& writes);
   // Null: there is none.
-  const std::string* FindPlan(const std::string& id) const;
+  std::shared_ptr<const std::string> FindPlan(const std::string& id) const;
   const Manifest* FindManifest(uint64_t hash) const;
 
   absl::StatusOr<OpenReply> Open(const OpenRequest& request, int64_t now_ms,
@@ -62,11 +68,25 @@ class DispatcherState final {
   // that are over. To be called every 100 ms or so.
   void Tick(int64_t now_ms, Writes& writes);
 
+  // The workers at `address` hear that they should drain. NotFound.
+  absl::Status Drain(const std::string& address);
+  // The job's run is closed, and its consumers hear so. NotFound.
+  absl::Status Cancel(const std::string& job, Writes& writes);
+
+  // What has happened since it was last asked.
+  News TakeNews();
+  // A worker with room might get a lease.
+  bool has_work() const { return !index_.ready.empty(); }
+
+  // Of workers and jobs, for people.
+  void Describe(int64_t now_ms, State& state) const;
+
   // For windows and tests.
   struct Worker {
     std::string address;
     int64_t heard_ms = 0;
     bool is_draining = false;
+    bool should_drain = false;
     uint64_t held = 0;
   };
   const std::map<uint64_t, Worker>& workers() const { return workers_; }
@@ -85,6 +105,15 @@ class DispatcherState final {
     uint64_t number = 0;
     uint64_t iteration = 0;
     uint64_t name() const;
+  };
+  struct Plan {
+    std::shared_ptr<const std::string> bytes;
+    bool is_kept = false;
+    int64_t used_ms = 0;
+  };
+  struct Cut {
+    Manifest manifest;
+    int64_t used_ms = 0;
   };
   struct Epoch {
     Pass pass;
@@ -109,10 +138,16 @@ class DispatcherState final {
   DispatcherState(const Settings& settings, uint64_t term, int64_t now_ms);
   absl::Status Recover(const std::vector<store::Record>& records);
   absl::Status RecoverOne(const store::Record& record);
+  absl::Status RecoverPlan(const std::string& key, const std::string& value);
 
   uint64_t NextNumber() { return term_ << 32 | ++counter_; }
   Run* FindRun(const std::string& job);
+  Run* FindRun(uint64_t number);
   Epoch* FindEpoch(const EpochId& id);
+  // Another makes its manifest; 0: nobody.
+  void SetMaker(Epoch& epoch, uint64_t worker);
+  // Its consumers should hear of it.
+  void Tell(const Epoch& epoch);
   absl::StatusOr<Run*> OpenRun(const OpenRequest& request, int64_t now_ms,
                                Writes& writes);
   Epoch& BeginGeneration(Run& run, const Pass& pass, uint64_t generation,
@@ -126,8 +161,13 @@ class DispatcherState final {
                          const EpochState::Given& given);
   void WriteEpoch(const Epoch& epoch, Writes& writes) const;
   void CloseRun(const std::string& job, Writes& writes);
-  void TakeManifest(const WorkerBeat& beat, WorkerReply& reply, Writes& writes);
+  void TakeManifest(const WorkerBeat& beat, int64_t now_ms, WorkerReply& reply,
+                    Writes& writes);
   void GrantTo(uint64_t id, uint32_t room, WorkerReply& reply, Writes& writes);
+  std::optional<EpochState::Given> GrantOf(Epoch& epoch, uint64_t worker,
+                                           Writes& writes);
+  void DropUnused(int64_t now_ms, Writes& writes);
+  void LoseWorker(uint64_t id, Writes& writes);
   bool IsLive(const Session& session, int64_t now_ms) const;
   void SetBundles(Epoch& epoch) const;
 
@@ -138,9 +178,15 @@ class DispatcherState final {
   int64_t grace_ends_ms_;
   bool is_in_grace_ = true;
   uint64_t counter_ = 0;
-  std::map<std::string, std::string> plans_;
-  std::map<uint64_t, Manifest> manifests_;
-  std::map<std::string, Run> runs_;  // by job
+  int64_t drop_unused_ms_;  // when to look for them next
+  std::map<std::string, Plan> plans_;
+  std::map<uint64_t, Cut> manifests_;
+  EpochIndex index_;  // outlives the runs' epochs
+  EpochName granted_last_;
+  std::set<EpochName> in_making_;              // somebody makes their manifests
+  std::map<std::string, Run> runs_;            // by job
+  std::map<uint64_t, Run*> numbers_;           // the same by their numbers
+  std::map<uint64_t, std::string> cancelled_;  // jobs, by numbers of runs
   std::map<uint64_t, Worker> workers_;
 };
 

@@ -24,7 +24,7 @@ class DispatcherStateTest : public testing::Test {
     auto made = DispatcherState::Make({}, ++term_, now_, records);
     ASSERT_TRUE(made.ok()) << made.status();
     state_ = *std::move(made);
-    state_->AddPlan("p", "plan", writes_);
+    state_->AddPlan("p", "plan", false, now_, writes_);
     Write();
   }
   void Write() {
@@ -194,7 +194,7 @@ TEST_F(DispatcherStateTest, AnOpeningThatComesLateIsNotHeard) {
 
 TEST_F(DispatcherStateTest, AnotherPipelineUnderTheSameNameIsRefused) {
   OpenEpoch(1);
-  state_->AddPlan("q", "other", writes_);
+  state_->AddPlan("q", "other", false, now_, writes_);
   OpenRequest request = Request(2);
   request.set_plan("q");
   const auto reply = Open(request);

@@ -18,15 +18,15 @@ class FakeClock final : public Clock {
 class DispatcherTest : public testing::Test {
  protected:
   DispatcherTest() {
-    Dispatcher::Options options;
+    DurableDispatcher::Options options;
     options.holder = "test";
     options.on_failure = [this](const absl::Status& status) {
       failure_ = status;
     };
-    auto made = Dispatcher::Make(store_, clock_, options);
+    auto made = DurableDispatcher::Make(store_, clock_, options);
     EXPECT_TRUE(made.ok()) << made.status();
     dispatcher_ = *std::move(made);
-    dispatcher_->AddPlan("p", "plan", [](const auto&) {});
+    dispatcher_->AddPlan("p", "plan", false, [](const auto&) {});
     Settle();
   }
   // Writes all that is due.
@@ -52,7 +52,7 @@ class DispatcherTest : public testing::Test {
     beat.set_address("w");
     beat.set_room(1);
     answered_.reset();
-    dispatcher_->OnWorker(beat,
+    dispatcher_->OnWorker(beat, dispatcher_->NowMillis(),
                           [this](const absl::StatusOr<WorkerReply>& reply) {
                             answered_ = reply;
                           });
@@ -65,7 +65,7 @@ class DispatcherTest : public testing::Test {
   absl::Status failure_;
   std::optional<absl::StatusOr<OpenReply>> opened_;
   std::optional<absl::StatusOr<WorkerReply>> answered_;
-  std::unique_ptr<Dispatcher> dispatcher_;  // goes first: it calls back
+  std::unique_ptr<DurableDispatcher> dispatcher_;  // goes first: it calls back
 };
 
 TEST_F(DispatcherTest, AnswersWhenItIsWritten) {
@@ -122,7 +122,8 @@ TEST_F(DispatcherTest, AfterAnErrorNobodyIsToldAnything) {
 
 TEST_F(DispatcherTest, AnotherOneTakesItsPlace) {
   store::MemoryStore other(disk_);
-  auto newer = Dispatcher::Make(other, clock_, Dispatcher::Options());
+  auto newer =
+      DurableDispatcher::Make(other, clock_, DurableDispatcher::Options());
   ASSERT_TRUE(newer.ok()) << newer.status();
   EXPECT_GT((*newer)->term(), dispatcher_->term());
   Open();

@@ -1,5 +1,7 @@
 // What the dispatcher says to workers.
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -14,11 +16,6 @@ namespace {
 
 // In a list of what a worker holds, the lease for a manifest.
 constexpr uint64_t kForManifest = std::numeric_limits<uint64_t>::max();
-
-std::string ManifestKey(uint64_t hash) {
-  return absl::StrCat(std::string(kManifestKey),
-                      absl::Hex(hash, absl::kZeroPad16));
-}
 
 }  // namespace
 
@@ -38,8 +35,8 @@ Lease DispatcherState::MakeLease(const Run& run, const Epoch& epoch,
   return lease;
 }
 
-void DispatcherState::TakeManifest(const WorkerBeat& beat, WorkerReply& reply,
-                                   Writes& writes) {
+void DispatcherState::TakeManifest(const WorkerBeat& beat, int64_t now_ms,
+                                   WorkerReply& reply, Writes& writes) {
   for (const WorkerBeat::Made& made : beat.made()) {
     reply.add_made_taken(made.attempt());
     Epoch* epoch = FindEpoch(made.epoch());
@@ -47,7 +44,7 @@ void DispatcherState::TakeManifest(const WorkerBeat& beat, WorkerReply& reply,
         epoch->maker_attempt != made.attempt()) {
       continue;
     }
-    epoch->maker = 0;
+    SetMaker(*epoch, 0);
     if (made.error_code() != 0) {
       epoch->failure = absl::Status(
           static_cast<absl::StatusCode>(made.error_code()), made.error());
@@ -61,7 +58,7 @@ void DispatcherState::TakeManifest(const WorkerBeat& beat, WorkerReply& reply,
       continue;
     }
     epoch->manifest = hash;
-    if (manifests_.emplace(hash, made.manifest()).second) {
+    if (manifests_.try_emplace(hash, Cut{made.manifest(), now_ms}).second) {
       writes.durable.push_back({ManifestKey(hash), Bytes(made.manifest())});
     }
     WriteEpoch(*epoch, writes);
@@ -76,16 +73,16 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   reply.set_lease_ms(settings_.lease_ms);
   Worker& worker = workers_[beat.worker()];
   worker.address = beat.address();
-  worker.heard_ms = now_ms;
+  worker.heard_ms = std::max(worker.heard_ms, now_ms);
   worker.is_draining = beat.is_draining();
   worker.held = beat.held_size();
-  TakeManifest(beat, reply, writes);
+  TakeManifest(beat, now_ms, reply, writes);
   for (const WorkerBeat::Held& held : beat.given_back()) {
     *reply.add_revoked() = held;
     Epoch* epoch = FindEpoch(held.epoch());
     if (epoch == nullptr) continue;
     if (held.bundle() == kForManifest) {
-      if (epoch->maker_attempt == held.attempt()) epoch->maker = 0;
+      if (epoch->maker_attempt == held.attempt()) SetMaker(*epoch, 0);
       continue;
     }
     epoch->state->Lose(beat.worker(), held.bundle(), held.attempt(),
@@ -99,7 +96,7 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
       is_wanted = !epoch->state->has_bundles() &&
                   (epoch->maker == 0 || epoch->maker_attempt == held.attempt());
       if (is_wanted) {
-        epoch->maker = beat.worker();
+        SetMaker(*epoch, beat.worker());
         epoch->maker_attempt = held.attempt();
       }
     } else if (epoch != nullptr) {
@@ -113,20 +110,27 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
     }
   }
   // What it should hold and does not: the reply that said so was lost.
-  for (const auto& [job, run] : runs_) {
-    for (const auto& [number, epoch] : run.epochs) {
-      std::vector<EpochState::Given> due = epoch.state->HeldBy(beat.worker());
-      if (epoch.maker == beat.worker()) {
-        due.push_back({kForManifest, epoch.maker_attempt, 0});
-      }
-      for (const EpochState::Given& given : due) {
-        if (holds.contains({run.record.run(), given.bundle, given.attempt})) {
-          continue;
-        }
-        *reply.add_leases() = MakeLease(run, epoch, given);
+  const auto give_again = [&](const EpochName& name,
+                              const EpochState::Given& given) {
+    if (holds.contains({name.run, given.bundle, given.attempt})) return;
+    const Run& run = *FindRun(name.run);
+    *reply.add_leases() = MakeLease(run, run.epochs.at(name.epoch), given);
+  };
+  if (const auto its = index_.by_worker.find(beat.worker());
+      its != index_.by_worker.end()) {
+    for (const EpochName& name : its->second) {
+      const Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);
+      for (const auto& given : epoch.state->HeldBy(beat.worker())) {
+        give_again(name, given);
       }
     }
   }
+  for (const EpochName& name : in_making_) {
+    const Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);
+    if (epoch.maker != beat.worker()) continue;
+    give_again(name, {kForManifest, epoch.maker_attempt, 0});
+  }
+  reply.set_should_drain(worker.should_drain);
   if (!beat.is_draining()) {
     const auto due = static_cast<uint32_t>(reply.leases_size());
     if (beat.room() > due) {
@@ -138,32 +142,71 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   return reply;
 }
 
+std::optional<EpochState::Given> DispatcherState::GrantOf(Epoch& epoch,
+                                                          uint64_t worker,
+                                                          Writes& writes) {
+  if (!epoch.failure.ok() || !epoch.restoring.empty()) return std::nullopt;
+  if (epoch.state->has_bundles()) {
+    return epoch.state->Grant(worker, NextNumber(), !is_in_grace_, writes);
+  }
+  if (epoch.maker != 0) return std::nullopt;
+  epoch.maker_attempt = NextNumber();
+  SetMaker(epoch, worker);
+  return EpochState::Given{kForManifest, epoch.maker_attempt, 0};
+}
+
 void DispatcherState::GrantTo(uint64_t id, uint32_t room, WorkerReply& reply,
                               Writes& writes) {
-  // A bundle of each epoch in turn, so that no job waits for another.
-  bool has_granted = true;
-  while (room > 0 && has_granted) {
-    has_granted = false;
-    for (auto& [job, run] : runs_) {
-      for (auto& [number, epoch] : run.epochs) {
-        if (room == 0) return;
-        if (!epoch.failure.ok() || !epoch.restoring.empty()) continue;
-        std::optional<EpochState::Given> given;
-        if (!epoch.state->has_bundles()) {
-          if (epoch.maker != 0) continue;
-          epoch.maker = id;
-          epoch.maker_attempt = NextNumber();
-          given = {kForManifest, epoch.maker_attempt, 0};
-        } else {
-          given = epoch.state->Grant(id, NextNumber(), !is_in_grace_, writes);
-        }
-        if (!given) continue;
-        *reply.add_leases() = MakeLease(run, epoch, *given);
-        has_granted = true;
-        --room;
-      }
+  // A bundle of each epoch in turn, so that no job waits for another; and the
+  // next worker goes on where this one has stopped.
+  std::set<EpochName>& ready = index_.ready;
+  std::vector<EpochName> passed_over;
+  auto next = ready.upper_bound(granted_last_);
+  while (room > 0 && !ready.empty()) {
+    if (next == ready.end()) next = ready.begin();
+    const EpochName name = *next;
+    const Run& run = *FindRun(name.run);
+    Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);
+    if (const auto given = GrantOf(epoch, id, writes)) {
+      *reply.add_leases() = MakeLease(run, epoch, *given);
+      --room;
+      granted_last_ = name;
+    } else {
+      if (epoch.state->has_passed_over()) passed_over.push_back(name);
+      ready.erase(name);
+    }
+    next = ready.upper_bound(name);
+  }
+  ready.insert(passed_over.begin(), passed_over.end());
+}
+
+void DispatcherState::LoseWorker(uint64_t id, Writes& writes) {
+  if (const auto its = index_.by_worker.find(id);
+      its != index_.by_worker.end()) {
+    const std::set<EpochName> names = its->second;
+    for (const EpochName& name : names) {
+      FindRun(name.run)->epochs.at(name.epoch).state->LoseWorker(id, writes);
     }
   }
+  const std::set<EpochName> in_making = in_making_;
+  for (const EpochName& name : in_making) {
+    Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);
+    if (epoch.maker == id) SetMaker(epoch, 0);
+  }
+  workers_.erase(id);
+}
+
+absl::Status DispatcherState::Drain(const std::string& address) {
+  bool is_known = false;
+  for (auto& [id, worker] : workers_) {
+    if (worker.address != address) continue;
+    is_known = true;
+    worker.should_drain = true;
+    index_.news.drained.push_back(id);
+  }
+  if (is_known) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "no worker '", address, "' is heard of: see `penstock workers`"));
 }
 
 }  // namespace penstock::service

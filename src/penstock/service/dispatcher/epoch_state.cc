@@ -16,10 +16,12 @@ constexpr int kMostAvoids = 3;
 }  // namespace
 
 EpochState::EpochState(const EpochId& id, const Settings& settings,
-                       const Progress& inherited)
+                       const Progress& inherited, EpochIndex* index)
     : id_(id),
       settings_(settings),
       inherited_(inherited),
+      name_{id.run(), id.epoch()},
+      index_(index),
       done_(inherited.done) {
   for (const auto& [number, position] : inherited.open) {
     begun_[number].from = position;
@@ -27,9 +29,37 @@ EpochState::EpochState(const EpochId& id, const Settings& settings,
   }
 }
 
+EpochState::~EpochState() {
+  if (index_ == nullptr) return;
+  index_->ready.erase(name_);
+  for (const auto& [worker, numbers] : lent_) {
+    const auto it = index_->by_worker.find(worker);
+    it->second.erase(name_);
+    if (it->second.empty()) index_->by_worker.erase(it);
+    index_->news.workers.push_back(worker);
+  }
+}
+
+void EpochState::MarkReady() {
+  if (index_ != nullptr) index_->ready.insert(name_);
+}
+
+void EpochState::Tell(uint32_t slot) {
+  if (index_ != nullptr) index_->news.seats.push_back({name_, slot});
+}
+
+void EpochState::TellAll() {
+  for (const auto& [slot, want] : want_) Tell(slot);
+}
+
+void EpochState::TellLow() {
+  if (index_ != nullptr) index_->news.lows.insert(name_);
+}
+
 void EpochState::SetBundles(std::optional<uint64_t> bundles) {
   has_bundles_ = true;
   count_ = bundles;
+  MarkReady();
 }
 
 void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
@@ -93,6 +123,10 @@ void EpochState::Own(uint64_t number, Bundle& bundle, uint32_t slot,
   record.set_slot(slot);
   record.set_from(bundle.from);
   writes.durable.push_back({KeyOf(kBindKey, number), Bytes(record)});
+  TellLow();
+  // The last one: whoever has none has nothing left.
+  next_ = NextNew(next_);
+  if (count_ && next_ >= *count_ && unowned_.empty()) TellAll();
 }
 
 EpochState::Given EpochState::Lend(uint64_t number, Bundle& bundle,
@@ -101,7 +135,12 @@ EpochState::Given EpochState::Lend(uint64_t number, Bundle& bundle,
   bundle.attempt = attempt;
   bundle.is_started = false;
   bundle.is_recovered = false;
-  lent_[worker].insert(number);
+  std::set<uint64_t>& its = lent_[worker];
+  if (its.empty() && index_ != nullptr) {
+    index_->by_worker[worker].insert(name_);
+  }
+  its.insert(number);
+  Tell(*bundle.slot);
   return {number, attempt, *bundle.slot};
 }
 
@@ -111,13 +150,23 @@ void EpochState::Unlend(uint64_t number, Bundle& bundle) {
     it->second.erase(number);
     if (it->second.empty()) lent_.erase(it);
   }
+  if (index_ != nullptr && bundle.worker != 0) {
+    index_->news.workers.push_back(bundle.worker);
+    const auto its = index_->by_worker.find(bundle.worker);
+    if (its != index_->by_worker.end() && !lent_.contains(bundle.worker)) {
+      its->second.erase(name_);
+      if (its->second.empty()) index_->by_worker.erase(its);
+    }
+  }
   bundle.worker = 0;
+  MarkReady();
 }
 
 std::optional<EpochState::Given> EpochState::Grant(uint64_t worker,
                                                    uint64_t attempt,
                                                    bool may_take_over,
                                                    Writes& writes) {
+  has_passed_over_ = false;
   if (!has_bundles_) return std::nullopt;
   // Somebody waits for these.
   for (const auto& [slot, numbers] : owned_) {
@@ -127,6 +176,7 @@ std::optional<EpochState::Given> EpochState::Grant(uint64_t worker,
       if (bundle.is_recovered && !may_take_over) continue;
       if (bundle.avoided == worker && bundle.avoids > 0) {
         --bundle.avoids;
+        has_passed_over_ = true;
         continue;
       }
       return Lend(number, bundle, worker, attempt);
@@ -201,6 +251,7 @@ void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
   if (found.slot) owned_[*found.slot].erase(bundle);
   unowned_.erase(bundle);
   begun_.erase(it);
+  TellAll();
 }
 
 void EpochState::LoseWorker(uint64_t worker, Writes& writes) {
@@ -213,6 +264,7 @@ void EpochState::LoseWorker(uint64_t worker, Writes& writes) {
 }
 
 void EpochState::DropRecovered(Writes& writes) {
+  MarkReady();
   if (settings_.visitation != AT_MOST_ONCE) return;
   std::vector<uint64_t> numbers;
   for (const auto& [number, bundle] : begun_) {
@@ -236,7 +288,9 @@ std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
 }
 
 void EpochState::SetWant(uint32_t slot, uint32_t bundles) {
-  want_[slot] = bundles;
+  uint32_t& want = want_[slot];
+  if (bundles > want) MarkReady();
+  want = bundles;
 }
 
 void EpochState::ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
@@ -256,9 +310,13 @@ void EpochState::MarkDone(uint64_t number, const DoneRecord& record,
   const auto it = begun_.find(number);
   if (it != begun_.end()) {
     if (it->second.worker != 0) Unlend(number, it->second);
-    if (it->second.slot) owned_[*it->second.slot].erase(number);
+    if (it->second.slot) {
+      owned_[*it->second.slot].erase(number);
+      Tell(*it->second.slot);
+    }
     unowned_.erase(number);
     begun_.erase(it);
+    MarkReady();
   }
   quarantined_.erase(number);
   done_.Add(number);
@@ -297,6 +355,8 @@ void EpochState::Release(uint32_t slot, const Cursor& cursor, Writes& writes) {
   unowned_.insert(cursor.bundle());
   bundle.slot.reset();
   bundle.from = cursor.position();
+  MarkReady();
+  TellLow();
   BindRecord record;
   record.set_from(bundle.from);
   writes.durable.push_back({KeyOf(kBindKey, cursor.bundle()), Bytes(record)});

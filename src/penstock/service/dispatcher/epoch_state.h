@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "penstock/service.pb.h"
+#include "penstock/service/dispatcher/epoch_index.h"
 #include "penstock/service/protocol/bundle_set.h"
 #include "penstock/service/protocol/checkpoint.h"
 #include "penstock/service/store/meta_store.h"
@@ -57,8 +58,12 @@ class EpochState final {
     kGivenBack    // it was not begun, or left at a clean point
   };
 
+  // `index`, if there is one, outlives it, and is told what changes.
   EpochState(const EpochId& id, const Settings& settings,
-             const Progress& inherited);
+             const Progress& inherited, EpochIndex* index = nullptr);
+  ~EpochState();
+  EpochState(const EpochState&) = delete;
+  EpochState& operator=(const EpochState&) = delete;
 
   const EpochId& id() const { return id_; }
   const Settings& settings() const { return settings_; }
@@ -78,6 +83,10 @@ class EpochState final {
   // others for a while, in case there are any.
   std::optional<Given> Grant(uint64_t worker, uint64_t attempt,
                              bool may_take_over, Writes& writes);
+  // The last Grant() gave nothing, but another worker would have got something.
+  bool has_passed_over() const { return has_passed_over_; }
+  // It may have something to grant.
+  void MarkReady();
   // `worker` says that it holds an attempt. False: it need not go on.
   bool Present(uint64_t worker, uint64_t bundle, uint64_t attempt,
                bool is_started);
@@ -164,10 +173,17 @@ class EpochState final {
   void Unlend(uint64_t number, Bundle& bundle);
   void MarkDone(uint64_t number, const DoneRecord& record, Writes& writes);
   std::string KeyOf(std::string_view kind, uint64_t bundle) const;
+  // What consumers should hear: that of a slot, or of all that read.
+  void Tell(uint32_t slot);
+  void TellAll();
+  void TellLow();
 
   const EpochId id_;
   const Settings settings_;
   const Progress inherited_;
+  const EpochName name_;
+  EpochIndex* const index_;
+  bool has_passed_over_ = false;
   bool has_bundles_ = false;
   std::optional<uint64_t> count_;
   uint64_t next_ = 0;  // from here on, those not done were never granted

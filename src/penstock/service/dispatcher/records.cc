@@ -11,6 +11,10 @@
 
 namespace penstock::service {
 
+std::string ManifestKey(uint64_t hash) {
+  return absl::StrFormat("%s%016x", std::string(kManifestKey), hash);
+}
+
 std::string RunKey(uint64_t run) {
   return absl::StrFormat("%s%016x", std::string(kRunKey), run);
 }

@@ -13,12 +13,14 @@
 namespace penstock::service {
 
 inline constexpr std::string_view kPlanKey = "plan/";
+inline constexpr std::string_view kKeepKey = "keep/";
 inline constexpr std::string_view kRunKey = "run/";
 inline constexpr std::string_view kEpochKey = "epoch/";
 inline constexpr std::string_view kManifestKey = "manifest/";
 inline constexpr std::string_view kBindKey = "bind/";
 inline constexpr std::string_view kDoneKey = "done/";
 
+std::string ManifestKey(uint64_t hash);
 std::string RunKey(uint64_t run);
 // Of an epoch whatever its generation: only one is alive.
 std::string EpochKey(const EpochId& id);

@@ -1,0 +1,147 @@
+// What the dispatcher keeps for others: plans and manifests; and what it says
+// of itself to people.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "penstock/service/dispatcher/dispatcher_state.h"
+#include "penstock/service/dispatcher/records.h"
+
+namespace penstock::service {
+namespace {
+
+// A plan's first piece is "plan/<id>", the others "plan/<id>/<number>".
+constexpr size_t kPieceBytes = size_t{32} << 20;
+
+std::string PieceKey(const std::string& id, size_t piece) {
+  if (piece == 0) return std::string(kPlanKey) + id;
+  return absl::StrFormat("%s%s/%08x", std::string(kPlanKey), id, piece);
+}
+
+size_t PiecesOf(const std::string& plan) {
+  return std::max<size_t>(1, (plan.size() + kPieceBytes - 1) / kPieceBytes);
+}
+
+}  // namespace
+
+void DispatcherState::AddPlan(const std::string& id, const std::string& plan,
+                              bool keep, int64_t now_ms, Writes& writes) {
+  Plan& kept = plans_[id];
+  kept.used_ms = now_ms;
+  if (keep && !kept.is_kept) {
+    kept.is_kept = true;
+    writes.durable.push_back({std::string(kKeepKey) + id, ""});
+  }
+  if (kept.bytes != nullptr) return;
+  kept.bytes = std::make_shared<const std::string>(plan);
+  for (size_t i = 0; i < PiecesOf(plan); ++i) {
+    writes.durable.push_back(
+        {PieceKey(id, i), plan.substr(i * kPieceBytes, kPieceBytes)});
+  }
+}
+
+absl::Status DispatcherState::RecoverPlan(const std::string& key,
+                                          const std::string& value) {
+  const std::string id = key.substr(0, key.find('/'));
+  Plan& plan = plans_[id];
+  plan.used_ms = started_ms_;
+  // Pieces come in order, and were written together.
+  plan.bytes = std::make_shared<const std::string>(
+      plan.bytes == nullptr ? value : *plan.bytes + value);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const std::string> DispatcherState::FindPlan(
+    const std::string& id) const {
+  const auto it = plans_.find(id);
+  return it == plans_.end() ? nullptr : it->second.bytes;
+}
+
+void DispatcherState::DropUnused(int64_t now_ms, Writes& writes) {
+  drop_unused_ms_ = now_ms + settings_.unused_timeout_ms / 8;
+  for (const auto& [job, run] : runs_) {
+    const auto plan = plans_.find(run.record.plan());
+    if (plan != plans_.end()) plan->second.used_ms = now_ms;
+    for (const auto& [number, epoch] : run.epochs) {
+      const auto cut = manifests_.find(epoch.manifest);
+      if (cut != manifests_.end()) cut->second.used_ms = now_ms;
+    }
+  }
+  const auto is_old = [&](int64_t used_ms) {
+    return now_ms - used_ms >= settings_.unused_timeout_ms;
+  };
+  std::erase_if(plans_, [&](const auto& entry) {
+    const auto& [id, plan] = entry;
+    if (plan.is_kept || !is_old(plan.used_ms)) return false;
+    for (size_t i = 0; i < PiecesOf(*plan.bytes); ++i) {
+      writes.durable.push_back({PieceKey(id, i), std::nullopt});
+    }
+    return true;
+  });
+  std::erase_if(manifests_, [&](const auto& entry) {
+    if (!is_old(entry.second.used_ms)) return false;
+    writes.durable.push_back({ManifestKey(entry.first), std::nullopt});
+    return true;
+  });
+}
+
+absl::Status DispatcherState::Cancel(const std::string& job, Writes& writes) {
+  const Run* run = FindRun(job);
+  if (run == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("no job '", job, "' is running: see `penstock jobs`"));
+  }
+  cancelled_[run->record.run()] = job;
+  // Whoever has not asked after so many others will not ask any more.
+  constexpr size_t kMostCancelled = 10'000;
+  if (cancelled_.size() > kMostCancelled) cancelled_.erase(cancelled_.begin());
+  CloseRun(job, writes);
+  return absl::OkStatus();
+}
+
+void DispatcherState::Describe(int64_t now_ms, State& state) const {
+  state.set_term(term_);
+  for (const auto& [id, worker] : workers_) {
+    State::Worker* out = state.add_workers();
+    out->set_worker(id);
+    out->set_address(worker.address);
+    out->set_held(worker.held);
+    out->set_is_draining(worker.is_draining || worker.should_drain);
+    out->set_heard_ms_ago(now_ms - worker.heard_ms);
+  }
+  for (const auto& [name, run] : runs_) {
+    State::Job* job = state.add_jobs();
+    job->set_job(name);
+    job->set_plan(run.record.plan());
+    job->set_visitation(run.record.visitation());
+    job->set_is_ordered(run.record.is_ordered());
+    job->set_slots(run.record.slots());
+    for (const auto& [number, epoch] : run.epochs) {
+      State::Epoch* out = job->add_epochs();
+      *out->mutable_epoch() = epoch.state->id();
+      if (epoch.state->has_bundles() && epoch.state->count()) {
+        out->set_bundles(*epoch.state->count());
+      }
+      out->set_done(epoch.state->done().size());
+      if (!epoch.failure.ok()) {
+        out->set_failure(std::string(epoch.failure.message()));
+      } else if (!epoch.state->quarantined().empty()) {
+        out->set_failure(epoch.state->quarantined().begin()->second);
+      }
+      for (const auto& [slot, session] : epoch.sessions) {
+        State::Consumer* consumer = out->add_consumers();
+        consumer->set_slot(slot);
+        consumer->set_heard_ms_ago(now_ms - session.heard_ms);
+        consumer->set_has_left(session.has_left);
+        consumer->set_open(epoch.state->OwnedBy(slot).size());
+      }
+    }
+  }
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,345 @@
+#include "penstock/service/dispatcher/dispatcher_grpc.h"
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "penstock/dispatcher.grpc.pb.h"
+#include "penstock/plan/plan_testing.h"
+#include "penstock/service/rpc/channel.h"
+
+namespace penstock::service {
+namespace {
+
+using plan_testing::Batch;
+using plan_testing::Concatenate;
+using plan_testing::Range;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::string BundleOf(const plan::Plan& plan) {
+  PlanBundle bundle;
+  bundle.set_plan(plan.SerializeAsString());
+  bundle.set_directory("/data");
+  return bundle.SerializeAsString();
+}
+
+class DispatcherGrpcTest : public testing::Test {
+ protected:
+  DispatcherGrpcTest() {
+    DispatcherServer::Options options;
+    options.listen = "127.0.0.1:0";
+    options.version = "1.2.3";
+    // Nothing that a test waits for comes of itself.
+    options.settings.lease_ms = 60'000;
+    auto started = DispatcherServer::Start(options);
+    EXPECT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+    auto channel = rpc::MakeChannel(server_->address(), {});
+    EXPECT_TRUE(channel.ok()) << channel.status();
+    stub_ = Dispatcher::NewStub(*channel);
+  }
+
+  // A call that takes longer than a long poll is a failure.
+  template <typename Reply, typename Call, typename Request>
+  grpc::Status Do(Call call, const Request& request, Reply* reply) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(30));
+    return (stub_.get()->*call)(&context, request, reply);
+  }
+  grpc::Status AddPlan(const std::vector<std::string>& parts, AddPlanReply* id,
+                       bool keep = false) {
+    grpc::ClientContext context;
+    auto writer = stub_->AddPlan(&context, id);
+    for (const std::string& bytes : parts) {
+      Part part;
+      part.set_bytes(bytes);
+      part.set_keep(keep);
+      if (!writer->Write(part)) break;
+    }
+    writer->WritesDone();
+    return writer->Finish();
+  }
+  std::string Register(const plan::Plan& plan) {
+    AddPlanReply id;
+    const grpc::Status status = AddPlan({BundleOf(plan)}, &id);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return id.plan();
+  }
+  OpenRequest Request(const std::string& plan) const {
+    OpenRequest request;
+    request.mutable_opener()->set_consumer(1);
+    request.set_job("train");
+    request.set_plan(plan);
+    request.set_visitation(EXACTLY_ONCE);
+    request.set_slots(1);
+    return request;
+  }
+  WorkerBeat Beat(uint32_t room) const {
+    WorkerBeat beat;
+    beat.set_worker(7);
+    beat.set_address("127.0.0.1:7");
+    beat.set_room(room);
+    beat.set_term(term_);
+    return beat;
+  }
+  static void Hold(const Lease& lease, WorkerBeat& beat) {
+    WorkerBeat::Held* held = beat.add_held();
+    *held->mutable_epoch() = lease.epoch();
+    held->set_bundle(lease.bundle());
+    held->set_attempt(lease.attempt());
+  }
+  ClientBeat Beat(const OpenReply& opened, uint32_t want) const {
+    ClientBeat beat;
+    *beat.mutable_epoch() = opened.epoch();
+    beat.mutable_opener()->set_consumer(1);
+    beat.set_want(want);
+    return beat;
+  }
+  WorkerReply BeatWorker(const WorkerBeat& beat) {
+    WorkerReply reply;
+    const grpc::Status status = Do(&Dispatcher::Stub::BeatWorker, beat, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    term_ = reply.term();
+    return reply;
+  }
+  ClientReply BeatClient(const ClientBeat& beat) {
+    ClientReply reply;
+    const grpc::Status status = Do(&Dispatcher::Stub::BeatClient, beat, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply;
+  }
+  // An epoch of `bundles` whose manifest a worker has made.
+  OpenReply OpenEpoch(uint64_t bundles) {
+    const OpenRequest request = Request(Register(Range(100)));
+    OpenReply opened;
+    EXPECT_TRUE(Do(&Dispatcher::Stub::Open, request, &opened).ok());
+    EXPECT_EQ(opened.phase(), OpenReply::WAITING);
+    const WorkerReply granted = BeatWorker(Beat(4));
+    EXPECT_THAT(granted.leases(), SizeIs(1));
+    WorkerBeat beat = Beat(0);
+    WorkerBeat::Made* made = beat.add_made();
+    *made->mutable_epoch() = granted.leases(0).epoch();
+    made->set_attempt(granted.leases(0).attempt());
+    made->mutable_manifest()->set_rows(bundles);
+    made->mutable_manifest()->set_rows_per_bundle(1);
+    made->mutable_manifest()->set_passes(1);
+    EXPECT_THAT(BeatWorker(beat).made_taken(), SizeIs(1));
+    EXPECT_TRUE(Do(&Dispatcher::Stub::Open, request, &opened).ok());
+    EXPECT_EQ(opened.phase(), OpenReply::OPEN);
+    return opened;
+  }
+  void WaitUntilParked(size_t calls) {
+    while (server_->num_parked() < calls) std::this_thread::yield();
+  }
+
+  std::unique_ptr<DispatcherServer> server_;
+  std::unique_ptr<Dispatcher::Stub> stub_;
+  uint64_t term_ = 0;
+};
+
+TEST_F(DispatcherGrpcTest, SaysWhoItIs) {
+  HelloRequest request;
+  request.set_major(rpc::kMajorVersion);
+  HelloReply reply;
+  ASSERT_TRUE(Do(&Dispatcher::Stub::Hello, request, &reply).ok());
+  EXPECT_EQ(reply.version(), "1.2.3");
+  EXPECT_GT(reply.term(), 0);
+  request.set_major(rpc::kMajorVersion + 1);
+  request.set_version("9.0");
+  const grpc::Status other = Do(&Dispatcher::Stub::Hello, request, &reply);
+  EXPECT_EQ(other.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(other.error_message(), HasSubstr("1.2.3"));
+}
+
+TEST_F(DispatcherGrpcTest, PlansTravelInParts) {
+  PlanBundle bundle;
+  bundle.set_plan(Range(10).SerializeAsString());
+  PlanBundle::Capture* capture = bundle.add_captures();
+  capture->set_id("weights");
+  capture->set_bytes(std::string(5 << 20, 'x'));
+  const std::string bytes = bundle.SerializeAsString();
+  AddPlanReply id;
+  ASSERT_TRUE(AddPlan({bytes.substr(0, 1 << 20), bytes.substr(1 << 20, 2 << 20),
+                       bytes.substr(3 << 20)},
+                      &id)
+                  .ok());
+  EXPECT_THAT(id.plan(), SizeIs(32));
+  grpc::ClientContext context;
+  GetPlanRequest request;
+  request.set_plan(id.plan());
+  auto reader = stub_->GetPlan(&context, request);
+  std::string got;
+  Part part;
+  int parts = 0;
+  while (reader->Read(&part)) {
+    got += part.bytes();
+    ++parts;
+    EXPECT_LE(part.bytes().size(), 1 << 20);
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(got, bytes);
+  EXPECT_EQ(parts, 6);
+  AddPlanReply again;
+  ASSERT_TRUE(
+      AddPlan({bytes.substr(0, 4 << 20), bytes.substr(4 << 20)}, &again).ok());
+  EXPECT_EQ(again.plan(), id.plan());
+}
+
+TEST_F(DispatcherGrpcTest, OnlyValidPlansAreTaken) {
+  AddPlanReply id;
+  EXPECT_EQ(AddPlan({"nonsense"}, &id).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  plan::Plan plan = Range(10);
+  plan.mutable_nodes(0)->clear_output();
+  const grpc::Status status = AddPlan({BundleOf(plan)}, &id);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("range"));
+}
+
+TEST_F(DispatcherGrpcTest, PlansThatCannotBeSharedAreRefused) {
+  const std::string plan =
+      Register(plan_testing::Zip({Batch(Range(10), 2), Batch(Range(10), 2)}));
+  OpenReply opened;
+  OpenRequest request = Request(plan);
+  const grpc::Status status = Do(&Dispatcher::Stub::Open, request, &opened);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+      << status.error_message();
+  request.set_visitation(EACH_WORKER);
+  EXPECT_TRUE(Do(&Dispatcher::Stub::Open, request, &opened).ok());
+}
+
+TEST_F(DispatcherGrpcTest, AnEpochOverTheWire) {
+  const OpenReply opened = OpenEpoch(3);
+  grpc::ClientContext context;
+  GetManifestRequest request;
+  request.set_manifest(opened.manifest());
+  auto reader = stub_->GetManifest(&context, request);
+  Part part;
+  ASSERT_TRUE(reader->Read(&part));
+  Manifest manifest;
+  EXPECT_TRUE(manifest.ParseFromString(part.bytes()));
+  EXPECT_EQ(manifest.rows(), 3);
+
+  EXPECT_THAT(BeatClient(Beat(opened, 8)).assigned(), SizeIs(0));
+  WorkerBeat holding = Beat(4);
+  const WorkerReply first = BeatWorker(holding);
+  ASSERT_THAT(first.leases(), SizeIs(2)) << "some are left to others";
+  for (const Lease& lease : first.leases()) Hold(lease, holding);
+  const WorkerReply second = BeatWorker(holding);
+  ASSERT_THAT(second.leases(), SizeIs(1));
+  Hold(second.leases(0), holding);
+  ClientReply reply = BeatClient(Beat(opened, 8));
+  EXPECT_THAT(reply.assigned(), SizeIs(3));
+  EXPECT_EQ(reply.assigned(0).address(), "127.0.0.1:7");
+  ClientBeat done = Beat(opened, 8);
+  for (int i = 0; i < 3; ++i) done.add_finished()->set_bundle(i);
+  reply = BeatClient(done);
+  EXPECT_THAT(reply.taken(), SizeIs(3));
+  EXPECT_EQ(reply.phase(), ClientReply::NOTHING_LEFT);
+  EXPECT_THAT(BeatWorker(holding).revoked(), SizeIs(3));
+}
+
+TEST_F(DispatcherGrpcTest, ParkedBeatsHearOfNews) {
+  const OpenReply opened = OpenEpoch(1);
+  BeatClient(Beat(opened, 0));
+  // A worker waits for work, a client for its bundle.
+  auto worker = std::async([&] { return BeatWorker(Beat(4)); });
+  WaitUntilParked(1);
+  const ClientReply assigned = [&] {
+    // This beat is the news that the worker hears; its grant is the client's.
+    ClientReply reply = BeatClient(Beat(opened, 8));
+    while (reply.assigned().empty()) reply = BeatClient(Beat(opened, 8));
+    return reply;
+  }();
+  const WorkerReply granted = worker.get();
+  ASSERT_THAT(granted.leases(), SizeIs(1));
+  EXPECT_EQ(assigned.assigned(0).attempt(), granted.leases(0).attempt());
+  // What is done need not be held.
+  WorkerBeat holding = Beat(0);
+  Hold(granted.leases(0), holding);
+  worker = std::async([&] { return BeatWorker(holding); });
+  WaitUntilParked(1);
+  ClientBeat done = Beat(opened, 8);
+  done.add_finished()->set_bundle(0);
+  EXPECT_EQ(BeatClient(done).phase(), ClientReply::NOTHING_LEFT);
+  EXPECT_THAT(worker.get().revoked(), SizeIs(1));
+}
+
+TEST_F(DispatcherGrpcTest, ANewerBeatEndsTheOneThatWaits) {
+  BeatWorker(Beat(4));
+  auto older = std::async([&] {
+    WorkerReply reply;
+    return Do(&Dispatcher::Stub::BeatWorker, Beat(4), &reply);
+  });
+  WaitUntilParked(1);
+  auto newer = std::async([&] { return BeatWorker(Beat(4)); });
+  EXPECT_EQ(older.get().error_code(), grpc::StatusCode::CANCELLED);
+  // The newer one waits in its turn, until people want the worker gone.
+  WaitUntilParked(1);
+  DrainRequest request;
+  request.set_address("127.0.0.1:7");
+  DrainReply drained;
+  EXPECT_TRUE(Do(&Dispatcher::Stub::Drain, request, &drained).ok());
+  EXPECT_TRUE(newer.get().should_drain());
+  request.set_address("127.0.0.1:8");
+  EXPECT_EQ(Do(&Dispatcher::Stub::Drain, request, &drained).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(DispatcherGrpcTest, ConsumersHearThatTheirJobWasCancelled) {
+  const OpenReply opened = OpenEpoch(3);
+  BeatClient(Beat(opened, 8));
+  CancelRequest request;
+  request.set_job("train");
+  CancelReply cancelled;
+  EXPECT_TRUE(Do(&Dispatcher::Stub::Cancel, request, &cancelled).ok());
+  const ClientReply reply = BeatClient(Beat(opened, 8));
+  EXPECT_EQ(reply.phase(), ClientReply::FAILED);
+  EXPECT_EQ(reply.error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(reply.error(), "job 'train' was cancelled");
+  EXPECT_EQ(Do(&Dispatcher::Stub::Cancel, request, &cancelled).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(DispatcherGrpcTest, ShowsItsState) {
+  const OpenReply opened = OpenEpoch(3);
+  State state;
+  ASSERT_TRUE(Do(&Dispatcher::Stub::GetState, GetStateRequest(), &state).ok());
+  EXPECT_EQ(state.version(), "1.2.3");
+  ASSERT_THAT(state.workers(), SizeIs(1));
+  EXPECT_EQ(state.workers(0).address(), "127.0.0.1:7");
+  ASSERT_THAT(state.jobs(), SizeIs(1));
+  ASSERT_THAT(state.jobs(0).epochs(), SizeIs(1));
+  EXPECT_EQ(state.jobs(0).epochs(0).bundles(), 3);
+  EXPECT_THAT(state.jobs(0).epochs(0).consumers(), SizeIs(1));
+}
+
+TEST_F(DispatcherGrpcTest, WhoWaitsHearsThatItEnds) {
+  BeatWorker(Beat(4));
+  auto waiting = std::async([&] {
+    WorkerReply reply;
+    return Do(&Dispatcher::Stub::BeatWorker, Beat(4), &reply);
+  });
+  WaitUntilParked(1);
+  server_->Stop();
+  EXPECT_EQ(waiting.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(DispatcherServer, TheNetworkNeedsCertificates) {
+  DispatcherServer::Options options;
+  options.listen = "0.0.0.0:0";
+  const auto started = DispatcherServer::Start(options);
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(started.status().message()), HasSubstr("--tls-ca"));
+}
+
+}  // namespace
+}  // namespace penstock::service

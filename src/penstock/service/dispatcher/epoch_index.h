@@ -1,0 +1,46 @@
+// What the dispatcher finds epochs by, and what it should tell of them, without
+// asking each of them: epochs keep it up to date themselves.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace penstock::service {
+
+// An epoch, whatever its generation.
+struct EpochName {
+  uint64_t run = 0;
+  uint64_t epoch = 0;
+  auto operator<=>(const EpochName&) const = default;
+};
+
+// Where a consumer reads.
+struct Seat {
+  EpochName epoch;
+  uint32_t slot = 0;
+  auto operator<=>(const Seat&) const = default;
+};
+
+// Whose next reply says something that the one before did not. May name the
+// same one twice, and some that nothing has changed for.
+struct News {
+  std::vector<uint64_t> workers;  // leases were taken from them
+  std::vector<uint64_t> drained;  // people want them gone
+  std::vector<Seat> seats;        // other assignments, or another phase
+  std::set<EpochName> lows;       // the least bundle that is nobody's
+  bool has_work = false;          // a worker with room might get a lease
+};
+
+struct EpochIndex {
+  // Those that might have a bundle to grant: others have none.
+  std::set<EpochName> ready;
+  // Those of which a worker has leases.
+  std::map<uint64_t, std::set<EpochName>> by_worker;
+  // Since it was last taken.
+  News news;
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,52 @@
+#include "penstock/service/dispatcher/plan_bundle.h"
+
+#include <openssl/evp.h>
+
+#include "absl/strings/escaping.h"
+#include "penstock/base/status.h"
+#include "penstock/dispatcher.pb.h"
+#include "penstock/plan.pb.h"
+#include "penstock/plan/divide.h"
+#include "penstock/plan/validate.h"
+
+namespace penstock::service {
+namespace {
+
+constexpr size_t kIdBytes = 16;
+
+absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes) {
+  PlanBundle bundle;
+  plan::Plan plan;
+  if (!bundle.ParseFromString(bytes) || !plan.ParseFromString(bundle.plan())) {
+    return absl::InvalidArgumentError(
+        "expected a pipeline (PlanBundle); got bytes that are none");
+  }
+  if (bundle.has_defaults()) {
+    PENSTOCK_RETURN_IF_ERROR(plan::ValidateOptions(bundle.defaults()));
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::string PlanIdOf(const std::string& bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
+  return absl::BytesToHexString(
+      std::string(reinterpret_cast<const char*>(digest), kIdBytes));
+}
+
+absl::Status ValidatePlanBundle(const std::string& bytes) {
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(bytes));
+  return plan::Validate(plan);
+}
+
+absl::Status ValidateShares(const std::string& bytes, Visitation visitation) {
+  // Every worker runs all of it.
+  if (visitation == EACH_WORKER) return absl::OkStatus();
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(bytes));
+  return plan::Divide(plan).status();
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,19 @@
+// Why a call could not be made, in words that say what to do.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "penstock/service/rpc/channel.h"
+
+namespace penstock::rpc {
+
+// What gRPC says of a connection that fails is that there is none. Connects
+// once more, looks at what the other side does, and returns Unavailable with
+// the reason: nobody listens there, one side speaks TLS and the other does not,
+// one does not accept the other's certificate. Other errors are returned as
+// they are. Takes at most some seconds.
+absl::Status Diagnose(const absl::Status& status, const std::string& address,
+                      const Credentials& credentials);
+
+}  // namespace penstock::rpc
