@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import _functions, _names
 from penstock._composites import Ragged, Sparse
 from penstock._dataset import Dataset
+from penstock._distributing import Credentials
 from penstock._dtypes import (
     DType,
     bfloat16,
@@ -70,6 +71,7 @@ from penstock._files import (
 )
 from penstock._functions import *  # noqa: F403
 from penstock._iterator import Iterator
+from penstock._local_service import LocalService
 from penstock._options import Options, PythonOptions
 from penstock._pipeline import (
     AUTOTUNE,
@@ -90,6 +92,7 @@ __all__ = [
     "AbortedError",
     "AlreadyExistsError",
     "CancelledError",
+    "Credentials",
     "DType",
     "DataLossError",
     "Dataset",
@@ -104,6 +107,7 @@ __all__ = [
     "InvalidTypeError",
     "Iterator",
     "IteratorStats",
+    "LocalService",
     "MissingPackageError",
     "NodeStats",
     "NotFoundError",

@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "penstock/main/functions_python.h"
 #include "penstock/main/meta_command.h"
+#include "penstock/main/up_command.h"
 #include "penstock/session/serve.h"
 #include "penstock/session/version.h"
 
@@ -30,6 +31,7 @@ constexpr char kHelp[] =
   penstock run FILE:NAME [--seconds N]   drain a pipeline, show what it did
   penstock explain FILE:NAME | TRACE     what limits a pipeline, and what to do
   penstock tune FILE:NAME [--write F]    the best settings, measured
+  penstock up [--workers N]              a service on this machine
   penstock meta check DIR                is a dispatcher's store whole?
   penstock meta salvage DIR NEW          a new store of what is whole
   penstock functions --python            the native functions, as Python
@@ -137,6 +139,7 @@ int Main(int argc, char** argv) {
   if (args[0] == "run" || args[0] == "explain" || args[0] == "tune") {
     return RunPython(args[0], rest);
   }
+  if (args[0] == "up") return RunUp(rest);
   if (args[0] == "meta") return RunMeta(rest);
   if (args[0] == "functions") {
     if (rest.empty() || rest[0] != "--python" || rest.size() > 2) {
@@ -146,7 +149,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   return Usage(
-      "expected run, explain, tune, meta, functions, --version or --help; "
+      "expected run, explain, tune, up, meta, functions, --version or --help; "
       "got " +
       args[0]);
 }

@@ -1,0 +1,153 @@
+"""A service of this process's own: `penstock up`, as long as it is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from typing import TYPE_CHECKING, Any
+
+from penstock._engine import binary_path
+from penstock._errors import UnavailableError
+from penstock._location import refused
+from penstock._pipeline import index
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_END_SECONDS = 40.0
+
+
+class LocalService:
+    """A dispatcher and workers on this machine, for as long as it is open.
+
+    They are processes of their own, end with this one, and are started again
+    when they die.
+
+    Example:
+        >>> with ps.LocalService(workers=2) as service:
+        ...     ds = ps.Dataset.range(4).distribute(service.address)
+        ...     sorted(int(x) for x in ds)
+        [0, 1, 2, 3]
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        *,
+        cpu: int | None = None,
+        memory: int | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Starts them, and returns when all are ready.
+
+        Args:
+            workers: Worker processes.
+            cpu: Cores for each worker; all of them if left out.
+            memory: Bytes for each worker; half of the machine's if left out.
+            state_dir: Where the dispatcher keeps what it must not forget; left
+                out, it is forgotten when the service ends.
+        """
+        command = [
+            binary_path(),
+            "up",
+            "--json",
+            "--listen",
+            "127.0.0.1:0",
+            "--workers",
+            str(index("workers", workers, 32)),
+            "--parent",
+            str(os.getpid()),
+        ]
+        if cpu is not None:
+            command += ["--cpu", str(index("cpu", cpu, 32))]
+        if memory is not None:
+            command += ["--memory", str(index("memory", memory))]
+        if state_dir is not None:
+            command += ["--state-dir", os.fspath(state_dir)]
+        self._lock = threading.Lock()
+        self._workers: dict[str, int] = {}
+        self._dispatcher_pid = 0
+        self._address = ""
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        for _ in range(workers + 1):
+            if not self._read():
+                self.close()
+                raise refused(
+                    UnavailableError,
+                    "a dispatcher and its workers must start; they did not, "
+                    "and said why above",
+                )
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> bool:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            return False
+        said: dict[str, Any] = json.loads(line)
+        with self._lock:
+            if said["kind"] == "dispatcher":
+                self._address = said["address"]
+                self._dispatcher_pid = said["pid"]
+            else:
+                self._workers[said["address"]] = said["pid"]
+        return True
+
+    def _watch(self) -> None:
+        while self._read():
+            pass
+
+    @property
+    def address(self) -> str:
+        """What `distribute` is given."""
+        return f"penstock://{self._address}"
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """The workers' processes, those that have died since included."""
+        with self._lock:
+            return list(self._workers.values())
+
+    @property
+    def dispatcher_pid(self) -> int:
+        """The dispatcher's process."""
+        with self._lock:
+            return self._dispatcher_pid
+
+    def close(self) -> None:
+        """Ends all of them. Readers that are still open wait in vain."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        assert self._process.stdout is not None
+        if threading.current_thread() is not getattr(self, "_thread", None):
+            thread = getattr(self, "_thread", None)
+            if thread is not None:
+                thread.join(1.0)
+        self._process.stdout.close()
+
+    def __enter__(self) -> LocalService:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<LocalService at {self.address}>"
