@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr uint32_t kMaxOpen = 8;  // bundles that are on their way at once
+constexpr uint32_t kMaxOpen = 32;  // bundles that are on their way at once
 constexpr milliseconds kCallTime{5'000};
 constexpr milliseconds kBeatTime{15'000};
 constexpr milliseconds kGoodbyeTime{1'000};
@@ -29,8 +29,9 @@ constexpr int64_t kPatienceNanos = 30'000'000'000;
 constexpr int64_t kWarnNanos = 5'000'000'000;
 constexpr int64_t kMinWaitNanos = 2'000'000;
 constexpr int64_t kMaxWaitNanos = 1'000'000'000;
-// News of several bundles go out together.
-constexpr int64_t kGatherNanos = 1'000'000;
+// News of several bundles go out together; sooner where rows are waited for.
+constexpr int64_t kGatherNanos = 5'000'000;
+constexpr int64_t kHurryNanos = 300'000;
 
 int64_t Now() { return SteadyClock().NowNanos(); }
 
@@ -117,13 +118,14 @@ void Pass::OnDelivered(uint64_t row) {
   if (client_ == nullptr) return;
   log_.TrimTo(row);
   client_->OnDelivered(log_.base());
-  if (client_->has_finished() || IsAllDelivered()) Tell();
+  if (client_->has_finished()) Tell();
+  if (IsAllDelivered()) changed_.SignalAll();
 }
 
 void Pass::Leave() {
   MutexLock lock(&mutex_);
   is_leaving_ = true;
-  Tell();
+  changed_.SignalAll();
 }
 
 void Pass::Close() {
@@ -134,17 +136,18 @@ void Pass::Close() {
     if (reader.reading != nullptr) reader.reading->Stop();
   }
   arrived_.clear();
-  Tell();
+  changed_.SignalAll();
 }
 
 bool Pass::IsAllDelivered() const {
   return has_ended_ && log_.entries().empty();
 }
 
-void Pass::Tell() {
+void Pass::Tell(bool is_urgent) {
+  const bool was_told = has_news_ && (is_urgent_ || !is_urgent);
   has_news_ = true;
-  if (call_ != nullptr) call_->TryCancel();
-  changed_.SignalAll();
+  is_urgent_ |= is_urgent;
+  if (!was_told) changed_.SignalAll();
 }
 
 void Pass::WakeReader() {
@@ -186,6 +189,7 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
         if (has_ended_) return engine::Pull::End();
         if (!group_) {
           waker_ = request.waker;
+          if (has_news_) changed_.SignalAll();  // it may be in a hurry now
           return engine::Pull::Blocked();
         }
       }
@@ -225,7 +229,7 @@ std::optional<Chunk> Pass::TakeRows(int64_t max_rows) {
   }
   if (!group_ && client_->has_ended() && !has_ended_) {
     has_ended_ = true;
-    Tell();
+    changed_.SignalAll();
   }
   return std::nullopt;
 }
@@ -391,7 +395,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     if (!chunk.ok()) {
       client_->OnBroken(bundle, attempt, std::string(chunk.status().message()));
       if (reader->second.reading != nullptr) reader->second.reading->Stop();
-      Tell();
+      Tell(/*is_urgent=*/true);
       return;
     }
     FrameHead found;
@@ -406,7 +410,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     if (taken.is_out_of_step) {
       client_->OnBroken(bundle, attempt, "items are missing");
       if (reader->second.reading != nullptr) reader->second.reading->Stop();
-      Tell();
+      Tell(/*is_urgent=*/true);
       return;
     }
     if (taken.take > 0) {
@@ -450,7 +454,7 @@ void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
       client_->is_wanted(bundle)) {
     failure_ = status;
   }
-  Tell();
+  Tell(/*is_urgent=*/!status.ok());
   WakeReader();
 }
 
@@ -599,45 +603,78 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   WakeReader();
 }
 
+// A beat that is under way. gRPC's thread writes the answer.
+struct Pass::Beat {
+  grpc::ClientContext context;
+  ClientBeat request;
+  ClientReply reply;
+  absl::Status status;
+  bool is_answered = false;
+};
+
+std::shared_ptr<Pass::Beat> Pass::SendBeat() {
+  auto beat = std::make_shared<Beat>();
+  rpc::Prepare(beat->context, options_.link->credentials(), kBeatTime);
+  beat->request = client_->MakeBeat();
+  has_news_ = false;
+  is_urgent_ = false;
+  options_.link->dispatcher().async()->BeatClient(
+      &beat->context, &beat->request, &beat->reply,
+      [self = shared_from_this(), beat](const grpc::Status& status) {
+        MutexLock lock(&self->mutex_);
+        beat->status = rpc::FromGrpc(status);
+        beat->is_answered = true;
+        self->changed_.SignalAll();
+      });
+  return beat;
+}
+
 void Pass::BeatUntilOver() {
   int64_t wait = kMinWaitNanos;
   int64_t failing_since = 0;
+  std::shared_ptr<Beat> beat;
+  int64_t sent_at = 0;
   while (true) {
-    ClientBeat beat;
-    grpc::ClientContext context;
-    rpc::Prepare(context, options_.link->credentials(), kBeatTime);
     {
       MutexLock lock(&mutex_);
-      if (is_closing_ || is_leaving_ || !failure_.ok()) return;
-      if (IsAllDelivered() && !client_->has_finished()) return;
-      beat = client_->MakeBeat();
-      has_news_ = false;
-      call_ = &context;
+      while (true) {
+        if (is_closing_ || is_leaving_ || !failure_.ok() ||
+            (IsAllDelivered() && !client_->has_finished())) {
+          if (beat != nullptr) beat->context.TryCancel();
+          return;
+        }
+        if (beat == nullptr || beat->is_answered) break;
+        if (has_news_) {
+          const int64_t due =
+              sent_at +
+              (is_urgent_ || waker_ != nullptr ? kHurryNanos : kGatherNanos);
+          const int64_t left = due - Now();
+          if (left <= 0) break;
+          changed_.WaitFor(&mutex_, left);
+          continue;
+        }
+        changed_.Wait(&mutex_);
+      }
+      if (beat == nullptr || !beat->is_answered) {
+        // What the one before asked is in this one, too.
+        if (beat != nullptr) beat->context.TryCancel();
+        beat = SendBeat();
+        sent_at = Now();
+        continue;
+      }
     }
-    ClientReply reply;
-    const absl::Status status = rpc::FromGrpc(
-        options_.link->dispatcher().BeatClient(&context, beat, &reply));
-    bool is_news;
-    {
-      MutexLock lock(&mutex_);
-      call_ = nullptr;
-      is_news = has_news_;
-    }
-    if (status.ok()) {
+    const std::shared_ptr<Beat> answered = std::move(beat);
+    beat = nullptr;
+    if (answered->status.ok()) {
       wait = kMinWaitNanos;
       failing_since = 0;
-      OnReply(reply);
+      OnReply(answered->reply);
       continue;
     }
     MutexLock lock(&mutex_);
-    if (is_closing_ || is_leaving_) return;
-    if (is_news && absl::IsCancelled(status)) {
-      // Its own doing: more may come right away.
-      changed_.WaitFor(&mutex_, kGatherNanos);
-      continue;
-    }
-    if (!IsWorthAnotherTry(status) && !absl::IsResourceExhausted(status)) {
-      failure_ = status;
+    if (!IsWorthAnotherTry(answered->status) &&
+        !absl::IsResourceExhausted(answered->status)) {
+      failure_ = answered->status;
       WakeReader();
       return;
     }
@@ -647,7 +684,7 @@ void Pass::BeatUntilOver() {
       failing_since = now;
       options_.environment.warn(absl::StrCat(
           "the dispatcher at ", options_.link->address(), " does not answer: ",
-          status.message(), "; reading goes on from the workers"));
+          answered->status.message(), "; reading goes on from the workers"));
     }
     changed_.WaitFor(&mutex_, wait);
     wait = std::min(wait * 2, kMaxWaitNanos);

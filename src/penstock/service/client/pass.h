@@ -106,13 +106,15 @@ class Pass final : public ReadingSink,
   OpenRequest MakeOpen(const std::string& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnOpened(const OpenReply& reply, const std::string& plan,
                 const OpenRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  struct Beat;
+  std::shared_ptr<Beat> SendBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeatUntilOver() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnReply(const ClientReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartReading(const ClientState::Read& read) ABSL_LOCKS_EXCLUDED(mutex_);
   void SayGoodbye() ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Something for the dispatcher to hear.
-  void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Something for the dispatcher to hear, soon or at once.
+  void Tell(bool is_urgent = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeReader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- Next() ---
@@ -141,11 +143,10 @@ class Pass final : public ReadingSink,
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_leaving_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_news_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_urgent_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   engine::Waker waker_ ABSL_GUARDED_BY(mutex_);
-  // The call that is under way, to be ended when there is news.
-  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
 
   // What it goes on from: rows that come once more as they came then.
   std::optional<RowLog> resumed_ ABSL_GUARDED_BY(mutex_);
