@@ -31,6 +31,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "service/store": ("base",),
     "service/protocol": ("base",),
     "service/rpc": ("base",),
+    "service/windows": ("base",),
     "service/dispatcher": (
         "base",
         "plan",
@@ -86,6 +87,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "service/protocol",
         "service/rpc",
         "service/store",
+        "service/windows",
         "service/worker",
         "session",
     ),
@@ -103,6 +105,7 @@ PROTO_ROOMS = (
     "service/dispatcher",
     "service/worker",
     "service/client",
+    "service/windows",
     "session",
     "main",
 )

@@ -16,6 +16,9 @@
 #include "absl/debugging/failure_signal_handler.h"
 #include "absl/debugging/symbolize.h"
 #include "absl/strings/numbers.h"
+#include "penstock/main/admin_command.h"
+#include "penstock/main/certs_command.h"
+#include "penstock/main/dispatcher_command.h"
 #include "penstock/main/functions_python.h"
 #include "penstock/main/meta_command.h"
 #include "penstock/main/up_command.h"
@@ -32,6 +35,13 @@ constexpr char kHelp[] =
   penstock explain FILE:NAME | TRACE     what limits a pipeline, and what to do
   penstock tune FILE:NAME [--write F]    the best settings, measured
   penstock up [--workers N]              a service on this machine
+  penstock dispatcher [--state-dir DIR]  shares out work among workers
+  penstock state|jobs|workers ADDRESS    what a dispatcher knows
+  penstock top ADDRESS                   the same, once a second
+  penstock drain ADDRESS WORKER          a worker gives its work to others
+  penstock cancel ADDRESS JOB            a job is over, whoever reads it
+  penstock certs DIR [--host NAME]       certificates for development
+  penstock doctor                        unsafe settings of a dispatcher
   penstock meta check DIR                is a dispatcher's store whole?
   penstock meta salvage DIR NEW          a new store of what is whole
   penstock functions --python            the native functions, as Python
@@ -141,6 +151,10 @@ int Main(int argc, char** argv) {
   }
   if (args[0] == "up") return RunUp(rest);
   if (args[0] == "meta") return RunMeta(rest);
+  if (args[0] == "dispatcher") return RunDispatcher(rest);
+  if (args[0] == "doctor") return RunDoctor(rest);
+  if (args[0] == "certs") return RunCerts(rest);
+  if (IsAdminCommand(args[0])) return RunAdmin(args[0], rest);
   if (args[0] == "functions") {
     if (rest.empty() || rest[0] != "--python" || rest.size() > 2) {
       return Usage("expected `penstock functions --python [image|...]`");
@@ -149,7 +163,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   return Usage(
-      "expected run, explain, tune, up, meta, functions, --version or --help; "
+      "expected run, explain, tune, up, dispatcher, worker, state, jobs, workers, top, "
+      "drain, cancel, certs, doctor, meta, functions, --version or --help; "
       "got " +
       args[0]);
 }

@@ -190,11 +190,19 @@ void ParkedBeats::Ask(uint64_t worker,
   const auto done = [this, worker, call](const auto& reply) {
     Judge(worker, call, reply);
   };
-  if (beat->room() <= settings_.max_leases) {
+  size_t others;
+  {
+    MutexLock lock(&mutex_);
+    others = workers_.senders.size();
+  }
+  const uint32_t most =
+      std::max(settings_.min_leases,
+               settings_.leases / static_cast<uint32_t>(others + 1));
+  if (beat->room() <= most) {
     return dispatcher_->OnWorker(*beat, heard_ms, done);
   }
   WorkerBeat modest = *beat;
-  modest.set_room(settings_.max_leases);
+  modest.set_room(most);
   dispatcher_->OnWorker(modest, heard_ms, done);
 }
 

@@ -50,9 +50,10 @@ class ParkedBeats final {
     int64_t revoked_ms = 10;  // what a worker need not hold any more
     int64_t low_ms = 100;     // that bundles are somebody's now
     int64_t tick_ms = 100;
-    // Leases in one reply. More go to the others that have room, and to this
-    // one when it asks again.
-    uint32_t max_leases = 2;
+    // Leases in one reply: a share of so many, so that there are some for the
+    // others. One that has more room asks again.
+    uint32_t leases = 64;
+    uint32_t min_leases = 2;
   };
 
   explicit ParkedBeats(const Settings& settings) : settings_(settings) {}

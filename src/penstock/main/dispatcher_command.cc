@@ -1,0 +1,228 @@
+#include "penstock/main/dispatcher_command.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "penstock/base/status.h"
+#include "penstock/main/settings.h"
+#include "penstock/service/dispatcher/dispatcher_grpc.h"
+#include "penstock/service/windows/dispatcher_pages.h"
+#include "penstock/service/windows/http_server.h"
+#include "penstock/session/version.h"
+
+namespace penstock {
+namespace {
+
+using service::DispatcherServer;
+
+const std::vector<Setting>& DispatcherSettings() {
+  static const auto* const settings = new std::vector<Setting>{
+      {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:5050",
+       "where it is called; port 0: one that is free"},
+      {"state-dir", SettingKind::kText, "DIR", "",
+       "where it keeps what it must not forget; none: in memory"},
+      {"tls-ca", SettingKind::kText, "FILE", "",
+       "whose certificates callers must show"},
+      {"tls-cert", SettingKind::kText, "FILE", "", "its own certificate"},
+      {"tls-key", SettingKind::kText, "FILE", "", "and the key of that"},
+      {"token-file", SettingKind::kText, "FILE", "",
+       "words that callers must show; lines role:word, or one word"},
+      {"insecure-i-know", SettingKind::kSwitch, "", "",
+       "lets everybody in who can reach it"},
+      {"http", SettingKind::kText, "[HOST:]PORT", "",
+       "shows /healthz, /metrics and /state there"},
+      {"reflection", SettingKind::kSwitch, "", "",
+       "shows its calls to tools like grpcurl"},
+      {"lease-ms", SettingKind::kNumber, "N", "5000",
+       "a worker that is not heard of for so long is lost"},
+      {"client-timeout-ms", SettingKind::kNumber, "N", "60000",
+       "a consumer that is not heard of for so long has gone"},
+      {"run-timeout-ms", SettingKind::kNumber, "N", "300000",
+       "a job without consumers for so long is over"},
+      {"unused-timeout-ms", SettingKind::kNumber, "N", "3600000",
+       "a pipeline that no job uses for so long is deleted"},
+  };
+  return *settings;
+}
+
+const Schema& DispatcherSchema() {
+  static const Schema* const schema = new Schema{
+      "dispatcher",
+      "",
+      "Runs a dispatcher: it shares out the work of jobs among workers. Says\n"
+      "where it listens when it is ready, and ends on SIGTERM.\n",
+      "penstock dispatcher --state-dir /var/lib/penstock --http 5051",
+      "PENSTOCK_DISPATCHER_",
+      "dispatcher",
+      DispatcherSettings()};
+  return *schema;
+}
+
+const Schema& DoctorSchema() {
+  static const Schema* const schema = new Schema{
+      "doctor",
+      "",
+      "Looks at the settings of a dispatcher, as `penstock dispatcher` would\n"
+      "read them, and lists those that are unsafe.\n",
+      "penstock doctor --listen 0.0.0.0:5050 --insecure-i-know",
+      "PENSTOCK_DISPATCHER_",
+      "dispatcher",
+      DispatcherSettings()};
+  return *schema;
+}
+
+DispatcherServer::Options OptionsOf(const Settings& settings) {
+  DispatcherServer::Options options;
+  options.listen = settings.text("listen");
+  options.state_dir = settings.text("state-dir");
+  options.security.ca_file = settings.text("tls-ca");
+  options.security.cert_file = settings.text("tls-cert");
+  options.security.key_file = settings.text("tls-key");
+  options.security.token_file = settings.text("token-file");
+  options.security.is_insecure = settings.is_on("insecure-i-know");
+  options.has_reflection = settings.is_on("reflection");
+  options.version = session::kVersion;
+  options.settings.lease_ms = settings.number("lease-ms");
+  options.settings.client_timeout_ms = settings.number("client-timeout-ms");
+  options.settings.run_timeout_ms = settings.number("run-timeout-ms");
+  options.settings.unused_timeout_ms = settings.number("unused-timeout-ms");
+  return options;
+}
+
+absl::Status CheckTimes(const Settings& settings) {
+  constexpr int64_t kLeastLeaseMillis = 300;
+  if (settings.number("lease-ms") >= kLeastLeaseMillis) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(settings.source("lease-ms"), ": expected at least ",
+                   kLeastLeaseMillis, "; got ", settings.number("lease-ms")));
+}
+
+absl::StatusOr<std::unique_ptr<windows::HttpServer>> ShowPages(
+    const Settings& settings, const DispatcherServer& server) {
+  const std::string address = windows::WithHost(settings.text("http"));
+  if (!rpc::IsLoopback(address) && !settings.is_on("insecure-i-know")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        settings.source("http"), ": '", address,
+        "' can be reached by other machines, and pages are shown to ",
+        "everybody\n  Give a port alone, or --insecure-i-know."));
+  }
+  const auto* shown = &server;
+  return windows::HttpServer::Start(
+      address,
+      {{"/healthz",
+        [shown] {
+          const bool is_full = shown->Describe().is_disk_full();
+          return windows::Page{is_full ? 503 : 200, "text/plain; charset=utf-8",
+                               is_full ? "the disk is full\n" : "ok\n"};
+        }},
+       {"/metrics",
+        [shown] {
+          return windows::Page{200, "text/plain; version=0.0.4; charset=utf-8",
+                               windows::MetricsOf(shown->Describe())};
+        }},
+       {"/state", [shown] {
+          return windows::Page{200, "application/json",
+                               windows::JsonOf(shown->Describe())};
+        }}});
+}
+
+int Failed(const absl::Status& status) {
+  std::cerr << "penstock dispatcher: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+// All threads that follow leave these to this one.
+sigset_t HoldEndingSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+}  // namespace
+
+int RunDispatcher(const std::vector<std::string>& args) {
+  const ReadResult read = ReadSettings(DispatcherSchema(), args);
+  if (!read.settings) return read.exit_code;
+  const Settings& settings = *read.settings;
+  if (!settings.words().empty()) {
+    return Failed(absl::InvalidArgumentError(
+        absl::StrCat("expected flags; got '", settings.words()[0], "'")));
+  }
+  if (const absl::Status status = CheckTimes(settings); !status.ok()) {
+    return Failed(status);
+  }
+  const sigset_t signals = HoldEndingSignals();
+  const DispatcherServer::Options options = OptionsOf(settings);
+  const auto server = DispatcherServer::Start(options);
+  if (!server.ok()) return Failed(server.status());
+  std::unique_ptr<windows::HttpServer> pages;
+  if (!settings.text("http").empty()) {
+    auto started = ShowPages(settings, **server);
+    if (!started.ok()) return Failed(started.status());
+    pages = *std::move(started);
+  }
+  for (const std::string& unsafe :
+       rpc::UnsafeSettings(options.listen, options.security)) {
+    std::cerr << "penstock dispatcher: unsafe: " << unsafe << "\n";
+  }
+  std::cout << "penstock dispatcher listens at " << (*server)->address();
+  if (pages != nullptr) {
+    std::cout << ", shows itself at http://" << pages->address();
+  }
+  std::cout << std::endl;
+  int received = 0;
+  sigwait(&signals, &received);
+  pages.reset();
+  (*server)->Stop();
+  return 0;
+}
+
+int RunDoctor(const std::vector<std::string>& args) {
+  const ReadResult read = ReadSettings(DoctorSchema(), args);
+  if (!read.settings) return read.exit_code;
+  const Settings& settings = *read.settings;
+  const DispatcherServer::Options options = OptionsOf(settings);
+  std::vector<std::string> unsafe =
+      rpc::UnsafeSettings(options.listen, options.security);
+  const auto credentials =
+      rpc::MakeServerCredentials(options.listen, options.security);
+  if (!credentials.ok()) {
+    unsafe.push_back(absl::StrCat("it would not start: ",
+                                  std::string(credentials.status().message())));
+  }
+  if (const auto gate = rpc::Gate::Make(options.security.token_file);
+      !gate.ok()) {
+    unsafe.push_back(absl::StrCat("it would not start: ",
+                                  std::string(gate.status().message())));
+  }
+  if (options.state_dir.empty()) {
+    unsafe.push_back(
+        "no --state-dir: jobs do not survive a restart of the dispatcher");
+  } else if (struct stat found; stat(options.state_dir.c_str(), &found) == 0 &&
+                                (found.st_mode & 022) != 0) {
+    unsafe.push_back(absl::StrFormat("others can write to '%s' (mode %04o)",
+                                     options.state_dir, found.st_mode & 07777));
+  }
+  if (!settings.text("http").empty() &&
+      !rpc::IsLoopback(windows::WithHost(settings.text("http")))) {
+    unsafe.push_back(
+        absl::StrCat("names of jobs and workers are shown to everybody at ",
+                     settings.text("http")));
+  }
+  for (const std::string& each : unsafe) std::cout << "- " << each << "\n";
+  if (unsafe.empty()) std::cout << "Nothing unsafe was found.\n";
+  return unsafe.empty() ? 0 : 1;
+}
+
+}  // namespace penstock
