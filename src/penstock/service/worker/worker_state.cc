@@ -92,7 +92,7 @@ std::optional<Lease> WorkerState::Start() {
   Held* next = nullptr;
   for (auto& [key, held] : held_) {
     if (held.is_started) {
-      if (!held.is_computed) ++running;
+      if (!held.is_computed && !held.is_stalled) ++running;
       continue;
     }
     const auto rank = [](const Held& each) {
@@ -116,6 +116,14 @@ void WorkerState::OnComputed(const Lease& lease) {
     return;
   }
   it->second.is_computed = true;
+}
+
+void WorkerState::OnStalled(const Lease& lease, bool is_stalled) {
+  const auto it = held_.find(KeyOf(lease));
+  if (it == held_.end() || it->second.lease.attempt() != lease.attempt()) {
+    return;
+  }
+  it->second.is_stalled = is_stalled;
 }
 
 void WorkerState::OnManifest(const Lease& lease,

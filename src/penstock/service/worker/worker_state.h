@@ -42,6 +42,9 @@ class WorkerState final {
   // All of it was computed. It stays held until the dispatcher takes it away:
   // its consumer may want to read it again.
   void OnComputed(const Lease& lease);
+  // Its frames wait for their reader, or do not any more: meanwhile another may
+  // be computed.
+  void OnStalled(const Lease& lease, bool is_stalled);
   void OnManifest(const Lease& lease, const absl::StatusOr<Manifest>& manifest);
 
   // The lease in force for a bundle, if this worker holds one.
@@ -62,6 +65,7 @@ class WorkerState final {
     uint64_t order = 0;
     bool is_started = false;
     bool is_computed = false;
+    bool is_stalled = false;
   };
   static Key KeyOf(const EpochId& epoch, uint64_t bundle);
   static Key KeyOf(const Lease& lease);

@@ -68,6 +68,16 @@ TEST_F(WorkerStateTest, ComputesAFewAtATime) {
   EXPECT_THAT(worker_.MakeBeat().held(), SizeIs(3)) << "it may be read again";
 }
 
+TEST_F(WorkerStateTest, WhatWaitsForItsReaderHoldsNobodyUp) {
+  worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2)}));
+  const auto first = worker_.Start();
+  EXPECT_EQ(worker_.Start(), std::nullopt);
+  worker_.OnStalled(*first, true);
+  EXPECT_EQ(worker_.Start()->bundle(), 1);
+  worker_.OnStalled(*first, false);
+  EXPECT_EQ(worker_.Start(), std::nullopt);
+}
+
 TEST_F(WorkerStateTest, GivesUpWhatIsRevoked) {
   worker_.OnReply(Granting({LeaseOf(0, 4)}));
   EXPECT_THAT(worker_.OnReply(Revoking(0, 3)).removed, IsEmpty());

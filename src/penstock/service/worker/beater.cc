@@ -1,0 +1,210 @@
+#include "penstock/service/worker/beater.h"
+
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
+#include "penstock/service/rpc/status.h"
+
+namespace penstock::service {
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+// Until the dispatcher says how long leases live.
+constexpr int64_t kFirstLeaseNanos = 3'000 * kMillisecond;
+constexpr int64_t kMinBackoffNanos = 50 * kMillisecond;
+constexpr int64_t kMaxBackoffNanos = 2'000 * kMillisecond;
+// Changes that come together are told together.
+constexpr int64_t kMinGapNanos = 1 * kMillisecond;
+// A dispatcher that answers at once and has nothing to say is not asked at once
+// again.
+constexpr int64_t kHastyNanos = 20 * kMillisecond;
+constexpr std::chrono::milliseconds kDeadline{30'000};
+constexpr std::chrono::milliseconds kHelloDeadline{5'000};
+constexpr size_t kMaxOpen = 4;
+
+bool HasNews(const WorkerReply& reply) {
+  return reply.leases_size() > 0 || reply.revoked_size() > 0 ||
+         reply.made_taken_size() > 0 || reply.is_drained();
+}
+
+}  // namespace
+
+struct Beater::Call {
+  grpc::ClientContext context;
+  WorkerBeat beat;
+  WorkerReply reply;
+  uint64_t number = 0;
+  int64_t sent_ns = 0;
+};
+
+Beater::Beater(std::shared_ptr<Dispatcher::StubInterface> dispatcher,
+               Options options)
+    : dispatcher_(std::move(dispatcher)),
+      options_(std::move(options)),
+      lease_ns_(kFirstLeaseNanos),
+      random_(std::random_device()()) {}
+
+void Beater::Start() {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Beater::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    is_ending_ = true;
+    if (hello_ != nullptr) hello_->TryCancel();
+    for (Call* call : open_) call->context.TryCancel();
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  MutexLock lock(&mutex_);
+  while (!open_.empty()) changed_.Wait(&mutex_);
+}
+
+void Beater::Poke() {
+  MutexLock lock(&mutex_);
+  is_poked_ = true;
+  if (failures_ == 0) not_before_ns_ = 0;
+  changed_.SignalAll();
+}
+
+int64_t Beater::BackoffNanos() {
+  const int64_t nanos =
+      std::min(kMaxBackoffNanos, kMinBackoffNanos << std::min(failures_, 10));
+  return nanos / 2 + static_cast<int64_t>(random_()) % nanos;
+}
+
+bool Beater::SayHello() {
+  while (true) {
+    grpc::ClientContext context;
+    rpc::Prepare(context, options_.credentials, kHelloDeadline);
+    {
+      MutexLock lock(&mutex_);
+      if (is_ending_) return false;
+      hello_ = &context;
+    }
+    HelloRequest request;
+    request.set_major(kProtocolMajor);
+    request.set_minor(kProtocolMinor);
+    request.set_version(options_.version);
+    HelloReply reply;
+    absl::Status status =
+        rpc::FromGrpc(dispatcher_->Hello(&context, request, &reply));
+    if (status.ok() && reply.major() != kProtocolMajor) {
+      status = absl::FailedPreconditionError(absl::StrCat(
+          "the dispatcher must speak version ", kProtocolMajor,
+          " of the protocol; got ", reply.major(), " of ", reply.version(),
+          "\n  Install the same version of penstock on both."));
+    }
+    const bool is_refused =
+        absl::IsFailedPrecondition(status) || absl::IsUnauthenticated(status) ||
+        absl::IsPermissionDenied(status) || absl::IsUnimplemented(status);
+    {
+      MutexLock lock(&mutex_);
+      hello_ = nullptr;
+      if (status.ok()) {
+        failures_ = 0;
+        return true;
+      }
+      if (is_ending_) return false;
+      if (!is_refused) {
+        const int64_t again_ns = SteadyClock().NowNanos() + BackoffNanos();
+        ++failures_;
+        while (!is_ending_) {
+          const int64_t left = again_ns - SteadyClock().NowNanos();
+          if (left <= 0) break;
+          changed_.WaitFor(&mutex_, left);
+        }
+        continue;
+      }
+    }
+    if (options_.on_refused) options_.on_refused(status);
+    return false;
+  }
+}
+
+void Beater::Loop() {
+  if (!SayHello()) return;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      while (!is_ending_) {
+        const int64_t now = SteadyClock().NowNanos();
+        const int64_t latest = sent_ns_ + lease_ns_ / 3;
+        const int64_t due =
+            is_poked_ ? std::min(latest, std::max(not_before_ns_,
+                                                  sent_ns_ + kMinGapNanos))
+                      : latest;
+        if (now >= due) break;
+        changed_.WaitFor(&mutex_, due - now);
+      }
+      if (is_ending_) return;
+      is_poked_ = false;
+      sent_ns_ = SteadyClock().NowNanos();
+    }
+    Send();
+  }
+}
+
+void Beater::Send() {
+  auto owned = std::make_unique<Call>();
+  Call* call = owned.get();
+  call->beat = options_.make_beat();
+  rpc::Prepare(call->context, options_.credentials, kDeadline);
+  {
+    MutexLock lock(&mutex_);
+    if (is_ending_) return;
+    call->number = ++last_number_;
+    call->sent_ns = sent_ns_;
+    open_.insert(call);
+    if (open_.size() > kMaxOpen) {
+      const Call* oldest = *std::min_element(
+          open_.begin(), open_.end(),
+          [](const Call* a, const Call* b) { return a->number < b->number; });
+      const_cast<Call*>(oldest)->context.TryCancel();
+    }
+  }
+  owned.release();  // OnAnswer() has it
+  dispatcher_->async()->BeatWorker(&call->context, &call->beat, &call->reply,
+                                   [this, call](const grpc::Status& status) {
+                                     OnAnswer(call, rpc::FromGrpc(status));
+                                   });
+}
+
+void Beater::OnAnswer(Call* call, const absl::Status& status) {
+  const std::unique_ptr<Call> owned(call);
+  bool is_ending;
+  {
+    MutexLock lock(&mutex_);
+    is_ending = is_ending_;
+  }
+  if (status.ok() && !is_ending) options_.on_reply(call->reply);
+  MutexLock lock(&mutex_);
+  const int64_t now = SteadyClock().NowNanos();
+  if (status.ok()) {
+    failures_ = 0;
+    if (call->reply.lease_ms() > 0) {
+      lease_ns_ = static_cast<int64_t>(
+                      std::min<uint64_t>(call->reply.lease_ms(), 3'600'000)) *
+                  kMillisecond;
+    }
+    not_before_ns_ = 0;
+    if (!HasNews(call->reply) && now - call->sent_ns < kHastyNanos) {
+      not_before_ns_ = now + kMinBackoffNanos;
+    }
+  } else if (call->number == last_number_) {
+    not_before_ns_ = now + BackoffNanos();
+    ++failures_;
+  }
+  // Nothing more of this one is open, so another takes its place.
+  if (call->number == last_number_) is_poked_ = true;
+  open_.erase(call);
+  changed_.SignalAll();
+}
+
+}  // namespace penstock::service

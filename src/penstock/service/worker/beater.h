@@ -1,0 +1,80 @@
+// A worker's beats to its dispatcher.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "penstock/base/mutex.h"
+#include "penstock/dispatcher.grpc.pb.h"
+#include "penstock/service/rpc/channel.h"
+
+namespace penstock::service {
+
+// What the parts of this version say to each other (HelloRequest).
+inline constexpr uint32_t kProtocolMajor = 1;
+inline constexpr uint32_t kProtocolMinor = 0;
+
+// Sends a beat when something has changed here, when the last was answered, and
+// in any case three times in a lease; a beat may be sent while those before it
+// are open. Without an answer it tries again: 50 ms later, and later and later,
+// up to 2 s, by chance somewhat more or less. Thread-safe.
+class Beater final {
+ public:
+  struct Options {
+    std::string version;  // of the product, for people
+    rpc::Credentials credentials;
+    // Called by threads of its own, without locks.
+    std::function<WorkerBeat()> make_beat;
+    std::function<void(const WorkerReply&)> on_reply;
+    // The dispatcher cannot be talked to, ever. Nothing is sent any more.
+    std::function<void(const absl::Status&)> on_refused;
+  };
+
+  Beater(std::shared_ptr<Dispatcher::StubInterface> dispatcher,
+         Options options);
+  ~Beater() { Stop(); }
+  Beater(const Beater&) = delete;
+  Beater& operator=(const Beater&) = delete;
+
+  void Start();
+  // Gives up what is open. Nothing is called back any more.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Something has changed that the dispatcher should know.
+  void Poke() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Call;
+
+  void Loop() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether beats may follow.
+  bool SayHello() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Send() ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnAnswer(Call* call, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t BackoffNanos() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<Dispatcher::StubInterface> dispatcher_;
+  const Options options_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_poked_ ABSL_GUARDED_BY(mutex_) = true;
+  int64_t not_before_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t sent_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t lease_ns_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<Call*> open_ ABSL_GUARDED_BY(mutex_);
+  grpc::ClientContext* hello_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::minstd_rand random_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,394 @@
+#include "penstock/service/worker/bundle_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/status.h"
+#include "penstock/data/encode.h"
+
+namespace penstock::service {
+namespace {
+
+constexpr int64_t kSliceNanos = 2'000'000;
+// A reader that waits is not kept waiting for more rows longer than this.
+constexpr int64_t kGatherNanos = 500'000;
+
+bool IsSame(const std::weak_ptr<engine::Wakeable>& a, const engine::Waker& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
+}  // namespace
+
+BundleRun::BundleRun(engine::Executor* executor, Options options)
+    : Task(executor), options_(std::move(options)) {}
+
+void BundleRun::Charge(OutputBudget& budget) {
+  std::unique_ptr<OutputBudget::Account> account =
+      budget.Open(weak_from_this());
+  MutexLock lock(&mutex_);
+  account_ = std::move(account);
+}
+
+void BundleRun::Begin(absl::StatusOr<Setup> setup) {
+  if (!setup.ok()) return Fail(setup.status());
+  {
+    MutexLock lock(&mutex_);
+    if (failure_.has_value()) RestartAt(wanted_from_);
+    setup_ = *std::move(setup);
+  }
+  Wake();
+}
+
+void BundleRun::Close(const absl::Status& why) {
+  engine::Waker reader;
+  std::unique_ptr<OutputBudget::Account> account;
+  std::deque<OutFrame> frames;
+  {
+    MutexLock lock(&mutex_);
+    if (closed_.has_value()) return;
+    closed_ = why;
+    frames.swap(frames_);
+    account = std::move(account_);
+    reader = reader_.lock();
+  }
+  if (reader != nullptr) reader->Wake();
+  Wake();  // streams are freed on the executor
+}
+
+void BundleRun::RestartAt(uint64_t position) {
+  frames_.clear();
+  restart_at_ = position;
+  next_position_ = position;
+  end_.reset();
+  failure_.reset();
+  is_taken_ = false;
+}
+
+void BundleRun::Attach(const engine::Waker& reader, uint64_t from) {
+  engine::Waker replaced;
+  {
+    MutexLock lock(&mutex_);
+    if (!IsSame(reader_, reader)) replaced = reader_.lock();
+    reader_ = reader;
+    is_reader_waiting_ = false;
+    wanted_from_ = from;
+    while (!frames_.empty() && frames_.front().end() <= from &&
+           !frames_.front().is_end) {
+      frames_.pop_front();
+    }
+    if (failure_.has_value() && frames_.empty()) {
+      if (setup_.has_value()) RestartAt(from);
+    } else if (!frames_.empty()) {
+      if (frames_.front().position > from) RestartAt(from);
+    } else if (from < next_position_) {
+      RestartAt(from);
+    } else if (end_.has_value()) {
+      frames_.push_back(*end_);
+    } else if (restart_at_.has_value()) {
+      RestartAt(from);  // nothing was computed yet
+    }
+  }
+  if (replaced != nullptr) replaced->Wake();
+  Wake();
+}
+
+absl::Status BundleRun::CheckLocked(const engine::Waker& reader) const {
+  if (closed_.has_value()) return *closed_;
+  if (IsSame(reader_, reader)) return absl::OkStatus();
+  return absl::AbortedError("another reading of the bundle has begun");
+}
+
+absl::Status BundleRun::Check(const engine::Waker& reader) const {
+  MutexLock lock(&mutex_);
+  return CheckLocked(reader);
+}
+
+absl::StatusOr<std::optional<OutFrame>> BundleRun::Take(
+    const engine::Waker& reader) {
+  std::optional<OutFrame> frame;
+  {
+    MutexLock lock(&mutex_);
+    PENSTOCK_RETURN_IF_ERROR(CheckLocked(reader));
+    if (!frames_.empty()) {
+      frame = std::move(frames_.front());
+      frames_.pop_front();
+      if (frame->is_end) is_taken_ = true;
+      is_reader_waiting_ = false;
+    } else if (failure_.has_value()) {
+      return *failure_;
+    } else {
+      is_reader_waiting_ = true;
+    }
+  }
+  Wake();
+  return frame;
+}
+
+void BundleRun::Detach(const engine::Waker& reader) {
+  MutexLock lock(&mutex_);
+  if (!IsSame(reader_, reader)) return;
+  reader_.reset();
+  is_reader_waiting_ = false;
+}
+
+bool BundleRun::is_read() const {
+  MutexLock lock(&mutex_);
+  return !reader_.expired();
+}
+
+bool BundleRun::is_taken() const {
+  MutexLock lock(&mutex_);
+  return is_taken_;
+}
+
+bool BundleRun::is_computed() const {
+  MutexLock lock(&mutex_);
+  return end_.has_value() || failure_.has_value();
+}
+
+bool BundleRun::is_closed() const {
+  MutexLock lock(&mutex_);
+  return closed_.has_value();
+}
+
+void BundleRun::Clear() {
+  bundle_.reset();
+  gathered_ = ChunkBuilder();
+  gathered_bytes_ = 0;
+  next_.reset();
+  outcome_.reset();
+  load_.reset();
+  load_chunk_ = Chunk();
+}
+
+void BundleRun::SetStalled(bool is_stalled) {
+  if (is_stalled == is_stalled_) return;
+  is_stalled_ = is_stalled;
+  if (options_.on_stalled) options_.on_stalled(is_stalled);
+}
+
+absl::Status BundleRun::StartAt(const Setup& setup, uint64_t position) {
+  // The run keeps its pipeline: with it, all that it reads.
+  struct Kept {
+    PlanPtr plan;
+    std::shared_ptr<const void> rest;
+  };
+  auto kept = std::make_shared<Kept>(Kept{setup.plan, setup.keep});
+  std::shared_ptr<const engine::Pipeline> pipeline(kept,
+                                                   setup.plan->pipeline.get());
+  needs_lineage_ = setup.plan->division.needs_lineage;
+  digest_.BeginAt(position);
+  PENSTOCK_ASSIGN_OR_RETURN(
+      bundle_,
+      engine::Bundle::Start(std::move(pipeline), setup.environment,
+                            *options_.instances, setup.epoch, setup.seed,
+                            setup.part, static_cast<int64_t>(position)));
+  return absl::OkStatus();
+}
+
+engine::Task::Next BundleRun::RunSlice() {
+  const int64_t start = SteadyClock().NowNanos();
+  while (true) {
+    std::optional<uint64_t> restart_at;
+    std::optional<Setup> setup;
+    bool is_over = false;
+    bool may_add = false;
+    {
+      MutexLock lock(&mutex_);
+      is_over = closed_.has_value();
+      if (!is_over) {
+        if (!setup_.has_value()) return Next::kWait;
+        if (restart_at_.has_value()) {
+          restart_at = std::exchange(restart_at_, std::nullopt);
+          setup = setup_;
+        } else if (end_.has_value() || failure_.has_value()) {
+          return Next::kWait;
+        }
+        may_add = frames_.empty() || account_ == nullptr || account_->MayAdd();
+      }
+    }
+    if (is_over) {
+      Clear();
+      return Next::kWait;
+    }
+    if (restart_at.has_value()) {
+      Clear();
+      const absl::Status started = StartAt(*setup, *restart_at);
+      if (!started.ok()) {
+        Fail(started);
+        return Next::kWait;
+      }
+    }
+    SetStalled(!may_add);
+    if (!may_add) return Next::kWait;  // until a frame was taken or freed
+    if (!load_.has_value()) {
+      const Gathered gathered = Gather(start);
+      if (gathered == Gathered::kBlocked) return Next::kWait;
+      if (gathered == Gathered::kYield) return Next::kAgain;
+    }
+    if (!load_.has_value() && !HasRows() && outcome_.has_value() &&
+        !outcome_->ok()) {
+      Fail(*outcome_);
+      return Next::kWait;
+    }
+    const Made made = Emit();
+    if (made == Made::kNoRoom) {
+      SetStalled(true);
+      return Next::kWait;
+    }
+    if (made == Made::kFailed) return Next::kWait;
+    if (SteadyClock().NowNanos() - start > kSliceNanos) return Next::kAgain;
+  }
+}
+
+void BundleRun::AddPulled(engine::Bundle::Items items) {
+  const Chunk& chunk = items.pull.chunk;
+  if (HasRows() &&
+      (is_gathered_loose_ != items.is_loose || !gathered_.Fits(chunk))) {
+    next_ = std::move(items);
+    return;
+  }
+  if (!HasRows()) {
+    gather_start_ns_ = SteadyClock().NowNanos();
+    gathered_position_ = static_cast<uint64_t>(bundle_->position()) -
+                         static_cast<uint64_t>(chunk.rows);
+    is_gathered_loose_ = items.is_loose;
+  }
+  gathered_bytes_ += chunk.NumBytes();
+  gathered_.Append(chunk, 0, chunk.rows);
+}
+
+BundleRun::Gathered BundleRun::Gather(int64_t slice_start) {
+  if (next_.has_value()) {
+    AddPulled(*std::exchange(next_, std::nullopt));
+  }
+  while (gathered_.rows() < rows_per_frame_ &&
+         gathered_bytes_ < engine::kMaxChunkBytes && !next_.has_value() &&
+         !outcome_.has_value()) {
+    const int64_t now = SteadyClock().NowNanos();
+    if (HasRows() && is_reader_waiting_ &&
+        now - gather_start_ns_ > kGatherNanos) {
+      break;
+    }
+    if (now - slice_start > kSliceNanos) return Gathered::kYield;
+    absl::StatusOr<engine::Bundle::Items> items = bundle_->Next(
+        {rows_per_frame_ - gathered_.rows(), shared_from_this(), {1, 0}});
+    if (!items.ok()) {
+      outcome_ = items.status();
+    } else if (items->pull.is_end()) {
+      outcome_ = absl::OkStatus();
+    } else if (items->pull.is_blocked()) {
+      if (HasRows() && is_reader_waiting_) break;
+      return Gathered::kBlocked;
+    } else {
+      AddPulled(*std::move(items));
+    }
+  }
+  return Gathered::kFrame;
+}
+
+BundleRun::Made BundleRun::Emit() {
+  if (!load_.has_value()) {
+    OutFrame frame;
+    frame.is_end = outcome_.has_value() && outcome_->ok() && !next_;
+    if (HasRows()) {
+      load_chunk_ = gathered_.Build(options_.memory.get());
+      gathered_bytes_ = 0;
+      rows_per_frame_ = std::min(rows_per_frame_ * 2, engine::kMaxChunkRows);
+      frame.position = gathered_position_;
+      frame.items = static_cast<uint64_t>(load_chunk_.rows);
+      frame.is_loose = is_gathered_loose_;
+      digest_.Add(load_chunk_, frame.position);
+    } else {
+      frame.position = static_cast<uint64_t>(bundle_->position());
+    }
+    if (frame.is_end) frame.digest = digest_.Get();
+    load_ = std::move(frame);
+  }
+  bool is_alone;
+  {
+    MutexLock lock(&mutex_);
+    is_alone = frames_.empty();
+  }
+  OutFrame& frame = *load_;
+  Frame made;
+  if (frame.items > 0) {
+    std::string_view lineage;
+    if (needs_lineage_) {
+      lineage = {load_chunk_.lineage.As<char>(), load_chunk_.lineage.size()};
+    }
+    absl::StatusOr<Frame> room =
+        options_.memory->Make(load_chunk_, lineage, is_alone);
+    if (!room.ok()) {
+      if (!is_alone) return Made::kNoRoom;
+      Fail(absl::ResourceExhaustedError(absl::StrCat(
+          "an element takes ", EncodedSize(load_chunk_),
+          " bytes of shared memory; the worker has ",
+          options_.memory->arena().limit_bytes(), " (", room.status().message(),
+          ")\n  Make elements or batches smaller, or give the worker more "
+          "--memory.")));
+      return Made::kFailed;
+    }
+    made = *std::move(room);
+    frame.data = static_cast<const std::byte*>(made.memory.get());
+    frame.segment = made.segment;
+    frame.offset = made.offset;
+    frame.chunk_bytes = made.chunk_bytes;
+    frame.bytes = made.chunk_bytes + lineage.size();
+  }
+  load_chunk_ = Chunk();
+  const bool is_end = frame.is_end;
+  engine::Waker reader;
+  {
+    MutexLock lock(&mutex_);
+    // Of a reading that is over: another has begun elsewhere.
+    if (restart_at_.has_value() || closed_.has_value()) {
+      load_.reset();
+      return Made::kYes;
+    }
+    frame.memory = account_ == nullptr || frame.items == 0
+                       ? std::move(made.memory)
+                       : account_->Hold(std::move(made.memory),
+                                        static_cast<int64_t>(frame.bytes));
+    next_position_ = frame.end();
+    if (is_end) {
+      OutFrame end;
+      end.position = frame.end();
+      end.is_end = true;
+      end.digest = frame.digest;
+      end_ = std::move(end);
+    }
+    if (is_end || frame.end() > wanted_from_) {
+      frames_.push_back(*std::exchange(load_, std::nullopt));
+      if (is_reader_waiting_.exchange(false)) reader = reader_.lock();
+    }
+    load_.reset();
+  }
+  if (reader != nullptr) reader->Wake();
+  if (is_end) {
+    bundle_.reset();
+    if (options_.on_computed) options_.on_computed();
+  }
+  return Made::kYes;
+}
+
+void BundleRun::Fail(const absl::Status& why) {
+  engine::Waker reader;
+  {
+    MutexLock lock(&mutex_);
+    // Of a reading that is over: another has begun, and may get further.
+    if (restart_at_.has_value() && setup_.has_value()) {
+      Wake();
+      return;
+    }
+    failure_ = why;
+    is_reader_waiting_ = false;
+    reader = reader_.lock();
+  }
+  if (reader != nullptr) reader->Wake();
+  if (options_.on_computed) options_.on_computed();
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,34 @@
+// A number for all items of a bundle.
+#pragma once
+
+#include <cstdint>
+
+#include "penstock/data/chunk.h"
+
+namespace penstock::service {
+
+// The sum over items of a hash of (position, values). It covers the bytes of
+// every column of a row, its shapes where they differ, and of a row that is an
+// error its code; not lineages, nor whether rows are loose, which follow from
+// the same plan. So it does not depend on how frames are cut, who computed
+// which of them, and in which order they are added.
+class ItemDigest final {
+ public:
+  // The chunk's first item is at `position`. Of what was added before, nothing
+  // is added again: a run that begins again somewhere gives the same items.
+  void Add(const Chunk& chunk, uint64_t position);
+
+  // The digest of items [0, items()), never 0; 0 if the first ones are missing,
+  // as in a run that began in the middle.
+  uint64_t Get() const;
+  uint64_t items() const { return end_; }
+  // Items from here on are the first that will be added.
+  void BeginAt(uint64_t position);
+
+ private:
+  uint64_t sum_ = 0;
+  uint64_t end_ = 0;  // items before it were added
+  bool is_whole_ = true;
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,164 @@
+#include "penstock/service/worker/manifest.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "penstock/dispatcher.pb.h"
+#include "penstock/engine/reader_testing.h"
+#include "penstock/plan/plan_testing.h"
+
+namespace penstock::service {
+namespace {
+
+using engine_testing::TestEngine;
+using plan::Plan;
+using plan_testing::Batch;
+using plan_testing::ListFiles;
+using plan_testing::Range;
+using plan_testing::Repeat;
+using plan_testing::Shuffle;
+using plan_testing::Skip;
+using plan_testing::Take;
+using plan_testing::TextLines;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+struct SizeCase {
+  std::string name;
+  uint64_t rows;
+  bool is_files;
+  int64_t least_rows = 1;
+  uint64_t want;
+};
+
+class RowsPerBundleTest : public testing::TestWithParam<SizeCase> {};
+
+TEST_P(RowsPerBundleTest, FollowsFromPlanAndData) {
+  plan::Division division;
+  division.is_files = GetParam().is_files;
+  division.least_rows = GetParam().least_rows;
+  EXPECT_EQ(RowsPerBundle(division, GetParam().rows), GetParam().want);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, RowsPerBundleTest,
+    testing::ValuesIn<SizeCase>({
+        {.name = "AFileEach", .rows = 4096, .is_files = true, .want = 1},
+        {.name = "ManyFiles", .rows = 4097, .is_files = true, .want = 2},
+        {.name = "FilesOfAnInterleave",
+         .rows = 100,
+         .is_files = true,
+         .least_rows = 16,
+         .want = 16},
+        {.name = "FewFiles",
+         .rows = 3,
+         .is_files = true,
+         .least_rows = 16,
+         .want = 3},
+        {.name = "NoFiles", .rows = 0, .is_files = true, .want = 1},
+        {.name = "FewRows", .rows = 10, .is_files = false, .want = 10},
+        {.name = "SomeRows", .rows = 1000, .is_files = false, .want = 64},
+        {.name = "ManyRows", .rows = 1'000'000, .is_files = false, .want = 977},
+        {.name = "AWideShuffle",
+         .rows = 1'000'000,
+         .is_files = false,
+         .least_rows = 40'000,
+         .want = 40'000},
+        {.name = "NoRows", .rows = 0, .is_files = false, .want = 1},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+class ManifestTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::path(testing::TempDir()) / "manifest_test";
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    for (int i = 0; i < 12; ++i) {
+      std::ofstream(directory_ / absl::StrCat(10 + i, ".txt")) << "text\n";
+    }
+  }
+  absl::StatusOr<Manifest> Make(const Plan& plan) {
+    PlanBundle bundle;
+    plan.SerializeToString(bundle.mutable_plan());
+    bundle.set_directory(directory_.string());
+    const auto ready = MakeReadyPlan(bundle.SerializeAsString());
+    if (!ready.ok()) return ready.status();
+    return MakeManifest(**ready, io::LocalFileSystem(), engine_.environment(),
+                        engine_.instances());
+  }
+
+  std::filesystem::path directory_;
+  TestEngine engine_;
+};
+
+TEST_F(ManifestTest, CountsWhatIsKnown) {
+  const auto manifest = Make(Shuffle(Repeat(Range(1000), 3), 100));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->rows(), 1000);
+  EXPECT_EQ(manifest->passes(), 3);
+  EXPECT_EQ(manifest->rows_per_bundle(), 400);
+  EXPECT_EQ(Make(Repeat(Range(1000)))->passes(), 0);
+  EXPECT_EQ(Make(Batch(Range(1000), 10))->passes(), 1);
+  EXPECT_EQ(Make(Repeat(Range(1000), 0))->rows(), 0);
+}
+
+TEST_F(ManifestTest, CountsFilesByFindingThem) {
+  const auto manifest = Make(Skip(Take(ListFiles("*.txt", true), 10), 3));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->rows(), 7);
+  EXPECT_THAT(manifest->files(), SizeIs(12));
+  EXPECT_EQ(manifest->files(0).name(), "10.txt");
+  EXPECT_EQ(manifest->files(0).size(), 5);
+  EXPECT_GT(manifest->files(0).changed_ns(), 0);
+  ASSERT_THAT(manifest->listings(), SizeIs(1));
+  EXPECT_EQ(manifest->listings(0).pattern(), "*.txt");
+  EXPECT_THAT(manifest->listings(0).files(), SizeIs(12));
+}
+
+TEST_F(ManifestTest, FilesThatThePlanNamesAreInIt) {
+  const auto manifest = Make(TextLines({"10.txt", "11.txt", "none.txt"}));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->rows(), 3);
+  EXPECT_THAT(manifest->files(), SizeIs(2));
+}
+
+TEST_F(ManifestTest, IsTheSameEachTime) {
+  const Plan plan = ListFiles("*.txt", true);
+  EXPECT_EQ(Make(plan)->SerializeAsString(), Make(plan)->SerializeAsString());
+}
+
+TEST_F(ManifestTest, FailsWhereNothingMatches) {
+  const auto manifest = Make(ListFiles("*.csv"));
+  EXPECT_TRUE(absl::IsNotFound(manifest.status())) << manifest.status();
+  EXPECT_THAT(manifest.status().message(), HasSubstr("*.csv"));
+}
+
+TEST_F(ManifestTest, BundlesCoverAllRowsOfAllPasses) {
+  const Plan plan = Repeat(Range(10), 2);
+  const auto division = plan::Divide(plan);
+  Manifest manifest;
+  manifest.set_rows(10);
+  manifest.set_rows_per_bundle(4);
+  manifest.set_passes(2);
+  std::vector<std::string> parts;
+  for (uint64_t bundle = 0; bundle < 6; ++bundle) {
+    const auto part = PartOfBundle(*division, manifest, bundle, 5);
+    ASSERT_TRUE(part.ok());
+    EXPECT_EQ(part->iteration, 5);
+    parts.push_back(absl::StrCat(part->pass, ":", part->begin, "-", part->end));
+  }
+  EXPECT_THAT(parts, ElementsAre("0:0-4", "0:4-8", "0:8-10", "1:0-4", "1:4-8",
+                                 "1:8-10"));
+  EXPECT_TRUE(
+      absl::IsOutOfRange(PartOfBundle(*division, manifest, 6, 0).status()));
+}
+
+}  // namespace
+}  // namespace penstock::service

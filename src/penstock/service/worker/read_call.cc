@@ -1,0 +1,393 @@
+#include "penstock/service/worker/read_call.h"
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/slice.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/mutex.h"
+#include "penstock/io/crc32c.h"
+#include "penstock/service/rpc/status.h"
+#include "penstock/service/worker/compress.h"
+#include "penstock/worker.grpc.pb.h"
+
+namespace penstock::service {
+namespace {
+
+using grpc::ByteBuffer;
+using grpc::Slice;
+
+bool IsOnThisHost(const std::string& peer) {
+  return absl::StartsWith(peer, "ipv4:127.") ||
+         absl::StartsWith(peer, "ipv6:[::1]") ||
+         absl::StartsWith(peer, "ipv6:%5B::1%5D") ||
+         absl::StartsWith(peer, "unix:");
+}
+
+// Bytes that are not copied: `owner` goes when gRPC is done with them.
+Slice OwnedSlice(const std::byte* data, size_t size, Owner owner) {
+  return Slice(
+      const_cast<std::byte*>(data), size,
+      [](void* kept) { delete static_cast<Owner*>(kept); },
+      new Owner(std::move(owner)));
+}
+
+absl::StatusOr<ReadRequest> ParseRequest(const ByteBuffer& bytes) {
+  Slice slice;
+  ReadRequest request;
+  if (!bytes.DumpToSingleSlice(&slice).ok() ||
+      !request.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
+    return absl::InvalidArgumentError(
+        "every message of a client must be a ReadRequest; got other bytes");
+  }
+  return request;
+}
+
+// A frame on its way.
+struct Sending {
+  OutFrame frame;
+  Compression compression = COMPRESSION_NONE;
+  // As it travels.
+  Owner memory;
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+  size_t sent = 0;
+  std::optional<FrameHeader::Place> place;
+};
+
+class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
+ public:
+  ReadCall(ReadContext& context, bool is_on_this_host)
+      : context_(context),
+        is_on_this_host_(is_on_this_host),
+        bell_(std::make_shared<Bell>(this)) {
+    StartRead(&request_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      {
+        MutexLock lock(&mutex_);
+        is_half_closed_ = true;
+        if (!is_opened_) {
+          return End(absl::InvalidArgumentError(
+              "a reading must begin with what is read; got no message"));
+        }
+      }
+      return Pump();
+    }
+    const absl::StatusOr<ReadRequest> request = ParseRequest(request_);
+    if (!request.ok()) {
+      MutexLock lock(&mutex_);
+      return End(request.status());
+    }
+    bool is_first;
+    {
+      MutexLock lock(&mutex_);
+      if (is_ended_) return;
+      constexpr int64_t kMost = int64_t{1} << 62;
+      credit_ = std::min<int64_t>(
+          kMost, credit_ + static_cast<int64_t>(std::min<uint64_t>(
+                               request->credit_bytes(), kMost / 2)));
+      is_first = !std::exchange(is_opened_, true);
+      if (is_first) {
+        const absl::Status opened = Open(*request);
+        if (!opened.ok()) return End(opened);
+      }
+      if (peer_ != nullptr) {
+        for (const uint64_t frame : request->released()) peer_->Release(frame);
+      }
+    }
+    if (is_first) {
+      context_.find(request->epoch(), request->bundle(),
+                    [bell = bell_,
+                     from = request->from()](std::shared_ptr<BundleRun> run) {
+                      bell->Found(std::move(run), from);
+                    });
+    } else {
+      Pump();
+    }
+    MutexLock lock(&mutex_);
+    if (!is_ended_) StartRead(&request_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    {
+      MutexLock lock(&mutex_);
+      is_writing_ = false;
+      if (!ok) return End(absl::CancelledError("the client has gone"));
+      if (piece_bytes_ > 0) {
+        choice_->OnDrained(piece_bytes_,
+                           SteadyClock().NowNanos() - write_start_ns_);
+      }
+    }
+    Pump();
+  }
+
+  void OnCancel() override {
+    MutexLock lock(&mutex_);
+    End(absl::CancelledError("the client has gone"));
+  }
+
+  void OnDone() override {
+    bell_->Silence();
+    std::shared_ptr<BundleRun> run;
+    {
+      MutexLock lock(&mutex_);
+      run = std::move(run_);
+    }
+    if (run != nullptr) run->Detach(bell_);
+    delete this;
+  }
+
+ private:
+  // What runs and the worker know of the call, which may end before they do.
+  class Bell final : public engine::Wakeable {
+   public:
+    explicit Bell(ReadCall* call) : call_(call) {}
+    void Wake() override {
+      MutexLock lock(&mutex_);
+      if (call_ != nullptr) call_->Pump();
+    }
+    void Found(std::shared_ptr<BundleRun> run, uint64_t from) {
+      MutexLock lock(&mutex_);
+      if (call_ != nullptr) call_->OnFound(std::move(run), from);
+    }
+    void Silence() {
+      MutexLock lock(&mutex_);
+      call_ = nullptr;
+    }
+
+   private:
+    Mutex mutex_;
+    ReadCall* call_ ABSL_GUARDED_BY(mutex_);
+  };
+
+  absl::Status Open(const ReadRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::vector<Compression> allowed;
+    // There, bytes are cheaper than the time to compress them.
+    if (!is_on_this_host_) {
+      for (const int each : request.compressions()) {
+        allowed.push_back(static_cast<Compression>(each));
+      }
+    }
+    choice_.emplace(std::move(allowed));
+    if (request.local_key().empty()) return absl::OkStatus();
+    if (context_.local != nullptr) {
+      peer_ = context_.local->Find(request.local_key());
+    }
+    if (peer_ != nullptr) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        "local_key must be one that the worker's socket gave to a connection "
+        "that still lives; got another\n  Read without a key, or connect "
+        "again.");
+  }
+
+  void OnFound(std::shared_ptr<BundleRun> run, uint64_t from) {
+    if (run == nullptr) {
+      MutexLock lock(&mutex_);
+      return End(absl::NotFoundError("the worker does not hold that bundle"));
+    }
+    run->Attach(bell_, from);
+    {
+      MutexLock lock(&mutex_);
+      run_ = std::move(run);
+    }
+    Pump();
+  }
+
+  // Sends the next piece, if there is one and it may be sent.
+  void Pump() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    if (is_writing_ || is_ended_ || run_ == nullptr) return;
+    if (!sending_.has_value()) {
+      if (credit_ <= 0) {
+        const absl::Status status = run_->Check(bell_);
+        if (!status.ok()) return End(status);
+        if (is_half_closed_) {
+          End(absl::CancelledError("the client gives no more credit"));
+        }
+        return;
+      }
+      absl::StatusOr<std::optional<OutFrame>> frame = run_->Take(bell_);
+      if (!frame.ok()) return End(frame.status());
+      if (!frame->has_value()) return;
+      if (!Begin(**std::move(frame))) return;
+    }
+    WritePiece();
+  }
+
+  // Whether the frame can be sent.
+  bool Begin(OutFrame frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Sending sending;
+    sending.memory = frame.memory;
+    sending.data = frame.data;
+    sending.bytes = frame.bytes;
+    if (peer_ != nullptr && frame.bytes > 0) {
+      const std::optional<uint64_t> lent = peer_->Lend(frame.memory);
+      if (!lent.has_value()) {
+        End(absl::UnavailableError(
+            "the client's connection to the worker's socket has ended"));
+        return false;
+      }
+      sending.place.emplace();
+      sending.place->set_frame(*lent);
+      sending.place->set_segment(frame.segment);
+      sending.place->set_offset(frame.offset);
+    } else if (frame.bytes > 0) {
+      CompressInto(frame, sending);
+    }
+    credit_ -= static_cast<int64_t>(sending.bytes);
+    context_.sent_frames.fetch_add(1, std::memory_order_relaxed);
+    context_.sent_bytes.fetch_add(sending.bytes, std::memory_order_relaxed);
+    sending.frame = std::move(frame);
+    sending_ = std::move(sending);
+    return true;
+  }
+
+  void CompressInto(const OutFrame& frame, Sending& sending)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const Compression compression = choice_->Next();
+    if (compression == COMPRESSION_NONE) return;
+    const int64_t start = SteadyClock().NowNanos();
+    std::optional<std::string> bytes = Compress(
+        compression, {reinterpret_cast<const char*>(frame.data), frame.bytes});
+    choice_->OnCompressed(compression, frame.bytes,
+                          bytes.has_value() ? bytes->size() : frame.bytes,
+                          SteadyClock().NowNanos() - start);
+    if (!bytes.has_value()) return;
+    auto kept = std::make_shared<const std::string>(*std::move(bytes));
+    sending.compression = compression;
+    sending.data = reinterpret_cast<const std::byte*>(kept->data());
+    sending.bytes = kept->size();
+    sending.memory = std::move(kept);
+  }
+
+  void WritePiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Sending& sending = *sending_;
+    const OutFrame& frame = sending.frame;
+    FrameHeader header;
+    header.set_position(frame.position);
+    header.set_items(frame.items);
+    header.set_is_loose(frame.is_loose);
+    header.set_is_end(frame.is_end);
+    header.set_digest(frame.digest);
+    header.set_frame_bytes(sending.bytes);
+    header.set_plain_bytes(frame.bytes);
+    header.set_chunk_bytes(frame.chunk_bytes);
+    header.set_compression(sending.compression);
+    if (!std::exchange(has_said_socket_, true) && context_.local != nullptr) {
+      header.set_local_socket(context_.local->name());
+    }
+    size_t piece = 0;
+    if (sending.place.has_value()) {
+      *header.mutable_place() = *sending.place;
+      sending.sent = sending.bytes;
+    } else {
+      piece = std::min(sending.bytes - sending.sent, kMaxPieceBytes);
+      header.set_piece_offset(sending.sent);
+      header.set_piece_bytes(piece);
+      header.set_crc32c(io::Crc32c(
+          {reinterpret_cast<const char*>(sending.data) + sending.sent, piece}));
+    }
+    std::string head(sizeof(uint32_t), '\0');
+    header.AppendToString(&head);
+    const auto head_bytes =
+        static_cast<uint32_t>(head.size() - sizeof(uint32_t));
+    for (size_t i = 0; i < sizeof(head_bytes); ++i) {
+      head[i] = static_cast<char>(head_bytes >> (8 * i) & 0xff);
+    }
+    Slice slices[2] = {Slice(head), Slice()};
+    size_t num_slices = 1;
+    if (piece > 0) {
+      slices[num_slices++] =
+          OwnedSlice(sending.data + sending.sent, piece, sending.memory);
+      sending.sent += piece;
+    }
+    message_ = ByteBuffer(slices, num_slices);
+    write_start_ns_ = SteadyClock().NowNanos();
+    piece_bytes_ = piece;
+    const bool is_whole = sending.sent == sending.bytes;
+    const bool is_end = is_whole && frame.is_end;
+    if (is_whole) sending_.reset();
+    is_writing_ = true;
+    if (is_end) {
+      is_ended_ = true;
+      StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
+    } else {
+      StartWrite(&message_);
+    }
+  }
+
+  void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (std::exchange(is_ended_, true)) return;
+    Finish(rpc::ToGrpc(status));
+  }
+
+  ReadContext& context_;
+  const bool is_on_this_host_;
+  const std::shared_ptr<Bell> bell_;
+  ByteBuffer request_;  // being read
+
+  Mutex mutex_;
+  bool is_opened_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_half_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_said_socket_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<BundleRun> run_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<LocalPeer> peer_ ABSL_GUARDED_BY(mutex_);
+  std::optional<CompressionChoice> choice_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Sending> sending_ ABSL_GUARDED_BY(mutex_);
+  ByteBuffer message_ ABSL_GUARDED_BY(mutex_);  // being written
+  size_t piece_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t write_start_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// A call that is refused before it begins.
+class RefusedCall final
+    : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
+ public:
+  explicit RefusedCall(const absl::Status& status) {
+    Finish(rpc::ToGrpc(status));
+  }
+  void OnDone() override { delete this; }
+};
+
+class ReadService final
+    : public Worker::WithRawCallbackMethod_Read<Worker::Service> {
+ public:
+  explicit ReadService(ReadContext& context) : context_(context) {}
+
+  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Read(
+      grpc::CallbackServerContext* call) override {
+    if (context_.check_caller) {
+      const absl::Status may = context_.check_caller(*call);
+      if (!may.ok()) return new RefusedCall(may);
+    }
+    return new ReadCall(context_, IsOnThisHost(call->peer()));
+  }
+
+ private:
+  ReadContext& context_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeReadService(ReadContext& context) {
+  return std::make_unique<ReadService>(context);
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,39 @@
+// The Read call of worker.proto: a bundle's frames to one client.
+#pragma once
+
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/server_context.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "penstock/service.pb.h"
+#include "penstock/service/worker/bundle_run.h"
+#include "penstock/service/worker/local_frames.h"
+
+namespace penstock::service {
+
+// No piece of a frame is larger.
+inline constexpr size_t kMaxPieceBytes = size_t{4} << 20;
+
+// What all calls of a worker share. Thread-safe, and outlives the calls.
+struct ReadContext {
+  using Found = std::function<void(std::shared_ptr<BundleRun>)>;
+
+  // Gives the run of a bundle that somebody wants to read, or null if it is not
+  // held; at once or a little later, from any thread.
+  std::function<void(const EpochId& epoch, uint64_t bundle, Found found)> find;
+  // Unset: every caller may.
+  std::function<absl::Status(const grpc::CallbackServerContext&)> check_caller;
+  LocalFrames* local = nullptr;  // null: no socket on this host
+  std::atomic<uint64_t> sent_frames{0};
+  std::atomic<uint64_t> sent_bytes{0};  // as they travel, or are shown
+};
+
+// Answers Read. `context` outlives it.
+std::unique_ptr<grpc::Service> MakeReadService(ReadContext& context);
+
+}  // namespace penstock::service

@@ -1,0 +1,499 @@
+#include "penstock/service/worker/worker_server.h"
+
+#include <grpcpp/server_builder.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/status.h"
+#include "penstock/service/worker/beater.h"
+#include "penstock/service/worker/documents.h"
+#include "penstock/service/worker/manifest.h"
+
+namespace penstock::service {
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+// A client may hear of an assignment before the worker does.
+constexpr int64_t kLeasePatienceNanos = 500 * kMillisecond;
+// How often a draining worker looks who still reads.
+constexpr int64_t kDrainStepNanos = 50 * kMillisecond;
+constexpr int64_t kRetryNanos = 100 * kMillisecond;
+constexpr int64_t kMaxRetryNanos = 2'000 * kMillisecond;
+constexpr size_t kReadThreads = 64;
+constexpr size_t kErrandThreads = 16;
+constexpr int64_t kMinArenaBytes = int64_t{64} << 20;
+
+uint64_t RandomWord() {
+  uint64_t word = 0;
+  while (getrandom(&word, sizeof(word), 0) != sizeof(word)) {
+  }
+  return word | 1;  // 0 means none
+}
+
+int64_t MachineBytes() {
+  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+}
+
+WorkerServer::Options Resolved(WorkerServer::Options options) {
+  if (options.cpus <= 0) {
+    options.cpus =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  if (options.memory_bytes <= 0) options.memory_bytes = MachineBytes() / 2;
+  if (options.max_running == 0) {
+    options.max_running = static_cast<uint32_t>(options.cpus);
+  }
+  options.max_held = std::max(options.max_held, 2 * options.max_running);
+  if (options.server_credentials == nullptr) {
+    options.server_credentials = grpc::InsecureServerCredentials();
+  }
+  if (options.files == nullptr) options.files = &io::LocalFileSystem();
+  return options;
+}
+
+// Of all memory: frames; half of them for those that are made, the rest for
+// those that are being computed.
+int64_t ArenaBytes(const WorkerServer::Options& options) {
+  return std::max(options.memory_bytes / 4, kMinArenaBytes);
+}
+
+absl::Status HandedOver() {
+  return absl::NotFoundError(
+      "the worker does not hold that bundle any more: it drains");
+}
+
+absl::Status Revoked() {
+  return absl::NotFoundError(
+      "the worker does not hold that bundle any more: the dispatcher has "
+      "taken it back");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
+    Options options) {
+  std::unique_ptr<WorkerServer> worker(
+      new WorkerServer(Resolved(std::move(options))));
+  PENSTOCK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                            rpc::MakeChannel(worker->options_.dispatcher,
+                                             worker->options_.credentials));
+  const std::shared_ptr<Dispatcher::Stub> stub = Dispatcher::NewStub(channel);
+  const rpc::Credentials& credentials = worker->options_.credentials;
+  worker->plans_ =
+      std::make_unique<PlanStore>([stub, credentials](const std::string& plan) {
+        return FetchPlan(*stub, credentials, plan);
+      });
+  worker->epochs_ = std::make_unique<EpochFilesStore>(
+      worker->files_, [stub, credentials](uint64_t manifest) {
+        return FetchManifest(*stub, credentials, manifest);
+      });
+  PENSTOCK_RETURN_IF_ERROR(worker->Listen());
+  Beater::Options beats;
+  beats.version = worker->options_.version;
+  beats.credentials = credentials;
+  WorkerServer* self = worker.get();
+  beats.make_beat = [self] { return self->MakeBeat(); };
+  beats.on_reply = [self](const WorkerReply& reply) { self->OnReply(reply); };
+  beats.on_refused = [self](const absl::Status& why) {
+    MutexLock lock(&self->mutex_);
+    self->refusal_ = why;
+    self->changed_.SignalAll();
+  };
+  worker->beater_ = std::make_unique<Beater>(stub, std::move(beats));
+  worker->beater_->Start();
+  worker->watch_ = std::thread([self] { self->Watch(); });
+  return worker;
+}
+
+WorkerServer::WorkerServer(Options options)
+    : options_(std::move(options)),
+      id_(RandomWord()),
+      files_(*options_.files),
+      memory_(FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_)))),
+      output_(OutputBudget::Make(ArenaBytes(options_) / 2)),
+      rows_(std::make_shared<engine::MemoryBudget>(options_.memory_bytes / 2)),
+      instances_(RandomWord),
+      io_pool_(kReadThreads),
+      executor_(options_.cpus),
+      errands_(kErrandThreads) {}
+
+absl::Status WorkerServer::Listen() {
+  if (options_.has_local_socket) {
+    PENSTOCK_ASSIGN_OR_RETURN(local_, LocalFrames::Start(memory_));
+  }
+  reads_.local = local_.get();
+  reads_.check_caller = options_.check_caller;
+  reads_.find = [this](const EpochId& epoch, uint64_t bundle,
+                       ReadContext::Found found) {
+    Find(epoch, bundle, std::move(found));
+  };
+  read_service_ = MakeReadService(reads_);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(options_.listen, options_.server_credentials, &port);
+  builder.RegisterService(read_service_.get());
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Idle clients ping, so that they learn when a worker has gone.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || port == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options_.listen,
+                     "\n  Is the port in use, and the address this "
+                     "machine's?"));
+  }
+  address_ = options_.advertise;
+  if (address_.empty()) {
+    address_ = absl::StrCat(
+        options_.listen.substr(0, options_.listen.rfind(':')), ":", port);
+  }
+  WorkerState::Settings settings;
+  settings.worker = id_;
+  settings.address = address_;
+  settings.max_held = options_.max_held;
+  settings.max_running = options_.max_running;
+  MutexLock lock(&mutex_);
+  state_ = std::make_unique<WorkerState>(settings);
+  return absl::OkStatus();
+}
+
+WorkerServer::~WorkerServer() {
+  if (beater_ != nullptr) beater_->Stop();
+  std::vector<Waiting> waiting;
+  std::map<Key, Held> runs;
+  {
+    MutexLock lock(&mutex_);
+    is_ending_ = true;
+    waiting.swap(waiting_);
+    runs.swap(runs_);
+    changed_.SignalAll();
+  }
+  for (Waiting& each : waiting) each.found(nullptr);
+  for (auto& [key, held] : runs) {
+    held.run->Close(absl::UnavailableError("the worker ends"));
+  }
+  if (server_ != nullptr) {
+    server_->Shutdown(std::chrono::system_clock::now() +
+                      std::chrono::seconds(1));
+    server_->Wait();
+  }
+  if (watch_.joinable()) watch_.join();
+  memory_->Retire();
+}
+
+WorkerServer::Key WorkerServer::KeyOf(const Lease& lease) {
+  const EpochId& epoch = lease.epoch();
+  return {epoch.run(), epoch.epoch(), epoch.generation(), lease.bundle()};
+}
+
+WorkerBeat WorkerServer::MakeBeat() {
+  MutexLock lock(&mutex_);
+  return state_->MakeBeat();
+}
+
+void WorkerServer::AddRun(const Lease& lease) {
+  const Key key = KeyOf(lease);
+  const uint64_t serial = next_serial_++;
+  BundleRun::Options options;
+  options.memory = memory_;
+  options.instances = &instances_;
+  options.on_computed = [this, key, serial] { OnComputed(key, serial); };
+  options.on_stalled = [this, key, serial](bool is_stalled) {
+    OnStalled(key, serial, is_stalled);
+  };
+  auto run = std::make_shared<BundleRun>(&executor_, std::move(options));
+  run->Charge(*output_);
+  runs_[key] = Held{lease, std::move(run), serial};
+}
+
+void WorkerServer::OnReply(const WorkerReply& reply) {
+  Deeds deeds;
+  {
+    MutexLock lock(&mutex_);
+    if (is_ending_) return;
+    const WorkerState::Changes changes = state_->OnReply(reply);
+    for (const Lease& lease : changes.removed) {
+      const auto it = runs_.find(KeyOf(lease));
+      if (it == runs_.end()) continue;
+      deeds.close.emplace_back(std::move(it->second.run), Revoked());
+      runs_.erase(it);
+    }
+    for (const Lease& lease : changes.added) {
+      // One that came while it drains has gone back already.
+      if (lease.is_for_manifest() ||
+          state_->Find(lease.epoch(), lease.bundle()) == nullptr) {
+        continue;
+      }
+      AddRun(lease);
+    }
+    for (size_t i = 0; i < waiting_.size();) {
+      const auto it = runs_.find(waiting_[i].key);
+      if (it == runs_.end()) {
+        ++i;
+        continue;
+      }
+      state_->Hurry(it->second.lease.epoch(), it->second.lease.bundle());
+      deeds.found.emplace_back(std::move(waiting_[i].found), it->second.run);
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    StartNext();
+    // What came and goes back at once, the dispatcher should hear soon.
+    deeds.is_news = is_draining_ && !changes.added.empty();
+    changed_.SignalAll();
+  }
+  Do(std::move(deeds));
+}
+
+void WorkerServer::Do(Deeds deeds) {
+  for (auto& [run, why] : deeds.close) run->Close(why);
+  for (auto& [found, run] : deeds.found) found(std::move(run));
+  if (deeds.is_news) beater_->Poke();
+}
+
+void WorkerServer::Find(const EpochId& epoch, uint64_t bundle,
+                        ReadContext::Found found) {
+  std::shared_ptr<BundleRun> run;
+  {
+    MutexLock lock(&mutex_);
+    const Key key(epoch.run(), epoch.epoch(), epoch.generation(), bundle);
+    const auto it = runs_.find(key);
+    if (it != runs_.end()) {
+      run = it->second.run;
+      state_->Hurry(epoch, bundle);
+      StartNext();
+    } else if (!is_draining_ && !is_ending_) {
+      waiting_.push_back({key, std::move(found),
+                          SteadyClock().NowNanos() + kLeasePatienceNanos});
+      changed_.SignalAll();
+      return;
+    }
+  }
+  found(std::move(run));
+}
+
+void WorkerServer::StartNext() {
+  if (is_ending_) return;
+  while (const std::optional<Lease> lease = state_->Start()) {
+    if (lease->is_for_manifest()) {
+      errands_.Submit([this, lease = *lease] { Survey(lease); });
+      continue;
+    }
+    const auto it = runs_.find(KeyOf(*lease));
+    if (it == runs_.end()) continue;
+    it->second.is_started = true;
+    errands_.Submit(
+        [this, lease = *lease, run = it->second.run] { Prepare(lease, run); });
+  }
+}
+
+void WorkerServer::OnComputed(const Key& key, uint64_t serial) {
+  {
+    MutexLock lock(&mutex_);
+    const auto it = runs_.find(key);
+    if (it == runs_.end() || it->second.serial != serial) return;
+    if (std::exchange(it->second.is_computed, true)) return;
+    ++computed_;
+    state_->OnComputed(it->second.lease);
+    StartNext();
+  }
+  beater_->Poke();  // there is room for another
+}
+
+void WorkerServer::OnStalled(const Key& key, uint64_t serial, bool is_stalled) {
+  MutexLock lock(&mutex_);
+  const auto it = runs_.find(key);
+  if (it == runs_.end() || it->second.serial != serial) return;
+  state_->OnStalled(it->second.lease, is_stalled);
+  if (is_stalled) StartNext();
+}
+
+engine::Environment WorkerServer::MakeEnvironment(const ReadyPlan& plan) const {
+  engine::Environment environment;
+  auto* self = const_cast<WorkerServer*>(this);
+  environment.executor = &self->executor_;
+  environment.files = &files_;
+  environment.directory = plan.directory;
+  environment.io_pool = &self->io_pool_;
+  environment.memory = rows_;
+  if (plan.pipeline->options().has_memory_budget_bytes()) {
+    environment.memory = std::make_shared<engine::MemoryBudget>(
+        plan.pipeline->options().memory_budget_bytes());
+  }
+  environment.caches = &self->caches_;
+  environment.sources = plan.captures.get();
+  environment.frames = memory_;
+  return environment;
+}
+
+absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
+  BundleRun::Setup setup;
+  PENSTOCK_ASSIGN_OR_RETURN(setup.plan, plans_->Get(lease.plan()));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const EpochFilesPtr files,
+      epochs_->Get(setup.plan->directory, lease.manifest()));
+  PENSTOCK_ASSIGN_OR_RETURN(setup.part,
+                            PartOfBundle(setup.plan->division, files->manifest,
+                                         lease.bundle(), lease.iteration()));
+  setup.epoch = lease.epoch_number();
+  setup.seed = lease.seed();
+  setup.environment = MakeEnvironment(*setup.plan);
+  setup.environment.files = files->files;
+  setup.keep = files;
+  return setup;
+}
+
+bool WorkerServer::WaitToRetry(const absl::Status& status, int tries) {
+  if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
+    return false;
+  }
+  const int64_t until =
+      SteadyClock().NowNanos() +
+      std::min(kMaxRetryNanos, kRetryNanos << std::min(tries, 10));
+  MutexLock lock(&mutex_);
+  while (!is_ending_) {
+    const int64_t left = until - SteadyClock().NowNanos();
+    if (left <= 0) return true;
+    changed_.WaitFor(&mutex_, left);
+  }
+  return false;
+}
+
+void WorkerServer::Prepare(const Lease& lease,
+                           const std::shared_ptr<BundleRun>& run) {
+  for (int tries = 0; !run->is_closed(); ++tries) {
+    absl::StatusOr<BundleRun::Setup> setup = MakeSetup(lease);
+    if (WaitToRetry(setup.status(), tries)) continue;
+    return run->Begin(std::move(setup));
+  }
+}
+
+void WorkerServer::Survey(const Lease& lease) {
+  absl::StatusOr<Manifest> manifest;
+  for (int tries = 0;; ++tries) {
+    absl::StatusOr<PlanPtr> plan = plans_->Get(lease.plan());
+    if (WaitToRetry(plan.status(), tries)) continue;
+    if (plan.ok()) {
+      manifest =
+          MakeManifest(**plan, files_, MakeEnvironment(**plan), instances_);
+    } else {
+      manifest = plan.status();
+    }
+    break;
+  }
+  {
+    MutexLock lock(&mutex_);
+    if (is_ending_) return;
+    state_->OnManifest(lease, manifest);
+    StartNext();
+  }
+  beater_->Poke();
+}
+
+void WorkerServer::Drain() {
+  Deeds deeds;
+  {
+    MutexLock lock(&mutex_);
+    if (is_draining_) return;
+    is_draining_ = true;
+    const int64_t now = SteadyClock().NowNanos();
+    drain_until_ns_ = now + absl::ToInt64Nanoseconds(options_.drain_patience);
+    state_->Drain();
+    HandOver(now, deeds);
+    for (Waiting& each : waiting_) {
+      deeds.found.emplace_back(std::move(each.found), nullptr);
+    }
+    waiting_.clear();
+    deeds.is_news = true;
+    changed_.SignalAll();
+  }
+  Do(std::move(deeds));
+}
+
+void WorkerServer::HandOver(int64_t now_ns, Deeds& deeds) {
+  const bool is_late = now_ns >= drain_until_ns_;
+  for (auto it = runs_.begin(); it != runs_.end();) {
+    const Held& held = it->second;
+    // What a client has had to its end, it will say that it has; given back, it
+    // would be computed elsewhere for nobody.
+    const bool may_stay = held.is_started && !is_late &&
+                          (held.run->is_read() || held.run->is_taken());
+    if (may_stay) {
+      ++it;
+      continue;
+    }
+    state_->GiveBack(held.lease);
+    deeds.close.emplace_back(held.run, HandedOver());
+    deeds.is_news = true;
+    it = runs_.erase(it);
+  }
+}
+
+void WorkerServer::Watch() {
+  while (true) {
+    Deeds deeds;
+    {
+      MutexLock lock(&mutex_);
+      if (is_ending_) return;
+      const int64_t now = SteadyClock().NowNanos();
+      int64_t next = now + 60'000 * kMillisecond;
+      for (size_t i = 0; i < waiting_.size();) {
+        if (waiting_[i].until_ns > now) {
+          next = std::min(next, waiting_[i++].until_ns);
+          continue;
+        }
+        deeds.found.emplace_back(std::move(waiting_[i].found), nullptr);
+        waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      if (is_draining_ && !runs_.empty()) {
+        HandOver(now, deeds);
+        next = std::min(next, now + kDrainStepNanos);
+      }
+      if (deeds.found.empty() && deeds.close.empty()) {
+        changed_.WaitFor(&mutex_, next - now);
+        continue;
+      }
+    }
+    Do(std::move(deeds));
+  }
+}
+
+bool WorkerServer::WaitUntilDrained(absl::Duration timeout) {
+  const int64_t until =
+      SteadyClock().NowNanos() + absl::ToInt64Nanoseconds(timeout);
+  MutexLock lock(&mutex_);
+  while (!state_->is_drained()) {
+    const int64_t left = until - SteadyClock().NowNanos();
+    if (left <= 0) return false;
+    changed_.WaitFor(&mutex_, std::min(left, 1'000 * kMillisecond));
+  }
+  return true;
+}
+
+absl::Status WorkerServer::refusal() const {
+  MutexLock lock(&mutex_);
+  return refusal_;
+}
+
+WorkerServer::Counters WorkerServer::counters() const {
+  Counters counters;
+  counters.sent_frames = reads_.sent_frames.load();
+  counters.sent_bytes = reads_.sent_bytes.load();
+  counters.output_bytes = output_->used_bytes();
+  MutexLock lock(&mutex_);
+  counters.held = runs_.size();
+  counters.computed = computed_;
+  for (const auto& [key, held] : runs_) {
+    if (held.is_started && !held.is_computed) ++counters.running;
+  }
+  return counters;
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,180 @@
+// A worker: takes leases from a dispatcher, computes their bundles, and has
+// them read.
+#pragma once
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "penstock/base/mutex.h"
+#include "penstock/engine/cache_store.h"
+#include "penstock/engine/executor.h"
+#include "penstock/engine/memory_budget.h"
+#include "penstock/engine/pipeline.h"
+#include "penstock/io/file_system.h"
+#include "penstock/io/io_pool.h"
+#include "penstock/service/rpc/channel.h"
+#include "penstock/service/worker/bundle_run.h"
+#include "penstock/service/worker/epoch_files.h"
+#include "penstock/service/worker/local_frames.h"
+#include "penstock/service/worker/output_budget.h"
+#include "penstock/service/worker/plan_store.h"
+#include "penstock/service/worker/read_call.h"
+#include "penstock/service/worker/worker_state.h"
+
+namespace penstock::service {
+
+class Beater;
+
+// Thread-safe. Without its dispatcher it goes on with what it holds, and keeps
+// trying.
+class WorkerServer final {
+ public:
+  struct Options {
+    std::string dispatcher;  // host:port
+    rpc::Credentials credentials;
+    std::string listen = "127.0.0.1:0";
+    // What others reach it by; empty: `listen`, with the port that it got.
+    std::string advertise;
+    std::shared_ptr<grpc::ServerCredentials> server_credentials;  // null: none
+    std::function<absl::Status(const grpc::CallbackServerContext&)>
+        check_caller;
+    int cpus = 0;              // 0: all that there are
+    int64_t memory_bytes = 0;  // 0: half of the machine's
+    uint32_t max_running = 0;  // bundles at once; 0: cpus
+    uint32_t max_held = 16;
+    std::string version;  // of the product, for people
+    // Readers of a worker that drains may go on for so long.
+    absl::Duration drain_patience = absl::Seconds(20);
+    io::FileSystem* files = nullptr;  // null: those of this machine
+    bool has_local_socket = true;
+  };
+  struct Counters {
+    uint64_t held = 0;
+    uint64_t running = 0;
+    uint64_t computed = 0;  // since it started
+    uint64_t sent_frames = 0;
+    uint64_t sent_bytes = 0;
+    int64_t output_bytes = 0;  // of frames that somebody still holds
+  };
+
+  // Listens, and looks for the dispatcher from then on.
+  static absl::StatusOr<std::unique_ptr<WorkerServer>> Start(Options options);
+  ~WorkerServer();
+  WorkerServer(const WorkerServer&) = delete;
+  WorkerServer& operator=(const WorkerServer&) = delete;
+
+  const std::string& address() const { return address_; }
+
+  // Takes no more leases. What nobody reads goes back at once; a reading goes
+  // on to its end, or is ended after a whole frame when patience is over. What
+  // a client has had is not sent again: it goes on elsewhere from there.
+  void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether nothing is held any more, and the dispatcher knows.
+  bool WaitUntilDrained(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the dispatcher will never talk to it; OK as long as it may.
+  absl::Status refusal() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Counters counters() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
+  struct Held {
+    Lease lease;
+    std::shared_ptr<BundleRun> run;
+    uint64_t serial = 0;  // of the run
+    bool is_started = false;
+    bool is_computed = false;
+  };
+  // Somebody wants to read a bundle whose lease may be on its way.
+  struct Waiting {
+    Key key;
+    ReadContext::Found found;
+    int64_t until_ns = 0;
+  };
+  // What is to be done once the lock is free.
+  struct Deeds {
+    std::vector<std::pair<std::shared_ptr<BundleRun>, absl::Status>> close;
+    std::vector<std::pair<ReadContext::Found, std::shared_ptr<BundleRun>>>
+        found;
+    bool is_news = false;  // for the dispatcher
+  };
+
+  explicit WorkerServer(Options options);
+  absl::Status Listen();
+  static Key KeyOf(const Lease& lease);
+
+  WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnReply(const WorkerReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Find(const EpochId& epoch, uint64_t bundle, ReadContext::Found found)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnComputed(const Key& key, uint64_t serial) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnStalled(const Key& key, uint64_t serial, bool is_stalled)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void AddRun(const Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // While it drains: gives back what nobody reads, and in the end everything.
+  void HandOver(int64_t now_ns, Deeds& deeds)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Do(Deeds deeds) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Watch() ABSL_LOCKS_EXCLUDED(mutex_);  // a thread: what is due
+
+  // Errands: they wait for the dispatcher or for storage.
+  void Prepare(const Lease& lease, const std::shared_ptr<BundleRun>& run)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Survey(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<BundleRun::Setup> MakeSetup(const Lease& lease);
+  engine::Environment MakeEnvironment(const ReadyPlan& plan) const;
+  // Whether it is worth trying again, after a while.
+  bool WaitToRetry(const absl::Status& status, int tries)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Options options_;
+  const uint64_t id_;
+  io::FileSystem& files_;
+  std::string address_;
+  const std::shared_ptr<FrameMemory> memory_;
+  const std::shared_ptr<OutputBudget> output_;
+  const std::shared_ptr<engine::MemoryBudget> rows_;
+  engine::CacheStore caches_;
+  engine::Instances instances_;
+  std::unique_ptr<PlanStore> plans_;
+  std::unique_ptr<EpochFilesStore> epochs_;
+  std::unique_ptr<LocalFrames> local_;
+  ReadContext reads_;
+  std::unique_ptr<Beater> beater_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::unique_ptr<WorkerState> state_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, Held> runs_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_serial_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t computed_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t drain_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+
+  // Each ends before what is above it.
+  io::IoPool io_pool_;
+  engine::Executor executor_;
+  io::IoPool errands_;
+  std::thread watch_;
+  std::unique_ptr<grpc::Service> read_service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace penstock::service

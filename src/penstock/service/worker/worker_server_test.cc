@@ -1,0 +1,596 @@
+#include "penstock/service/worker/worker_server.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "penstock/data/encode.h"
+#include "penstock/dispatcher.pb.h"
+#include "penstock/engine/bundle_for_test.h"
+#include "penstock/engine/samples_testing.h"
+#include "penstock/io/crc32c.h"
+#include "penstock/plan/plan_testing.h"
+#include "penstock/service/worker/fake_dispatcher_testing.h"
+#include "penstock/service/worker/local_client_testing.h"
+#include "penstock/service/worker/manifest.h"
+#include "penstock/service/worker/reading_testing.h"
+
+namespace penstock::service {
+namespace {
+
+using engine_testing::Divided;
+using engine_testing::Items;
+using engine_testing::kEpoch;
+using engine_testing::kSeed;
+using engine_testing::TestEngine;
+using plan::Plan;
+using plan_testing::AddConstant;
+using plan_testing::Batch;
+using plan_testing::ListFiles;
+using plan_testing::Map;
+using plan_testing::Range;
+using plan_testing::Repeat;
+using plan_testing::Shuffle;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr uint64_t kManifest = 55;
+constexpr uint64_t kPlenty = uint64_t{1} << 40;
+
+struct ReadItem {
+  std::string text;
+  bool is_loose = false;
+
+  friend bool operator==(const ReadItem&, const ReadItem&) = default;
+};
+void PrintTo(const ReadItem& item, std::ostream* out) {
+  *out << (item.is_loose ? "loose " : "") << item.text;
+}
+
+// What came of one reading.
+struct Got {
+  std::vector<ReadItem> items;
+  uint64_t first = 0;  // position of the first
+  bool has_ended = false;
+  uint64_t digest = 0;
+  int frames = 0;
+  size_t bytes = 0;
+  std::string socket;
+  absl::Status status;
+};
+
+class WorkerServerTest : public testing::Test {
+ protected:
+  void Start(WorkerServer::Options options = {}) {
+    options.dispatcher = dispatcher_.address();
+    if (options.cpus == 0) options.cpus = 2;
+    if (options.memory_bytes == 0) options.memory_bytes = int64_t{1} << 30;
+    auto worker = WorkerServer::Start(std::move(options));
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    worker_ = *std::move(worker);
+  }
+
+  // Has the dispatcher give out `plan` in bundles of `size` rows.
+  void Offer(const Plan& plan, uint64_t rows, uint64_t size,
+             uint64_t passes = 1) {
+    PlanBundle bundle;
+    plan.SerializeToString(bundle.mutable_plan());
+    dispatcher_.AddPlan("plan", bundle.SerializeAsString());
+    manifest_.set_rows(rows);
+    manifest_.set_rows_per_bundle(size);
+    manifest_.set_passes(passes);
+    dispatcher_.AddManifest(kManifest, manifest_);
+    divided_ = std::make_unique<Divided>(engine_, plan);
+  }
+  Lease LeaseOf(uint64_t bundle) {
+    Lease lease;
+    lease.mutable_epoch()->set_run(1);
+    lease.set_bundle(bundle);
+    lease.set_attempt(++attempts_);
+    lease.set_plan("plan");
+    lease.set_seed(kSeed);
+    lease.set_epoch_number(kEpoch);
+    lease.set_manifest(kManifest);
+    return lease;
+  }
+  void Grant(uint64_t bundle) { dispatcher_.Grant(LeaseOf(bundle)); }
+
+  // What a plain run of the bundle gives, from `from` on.
+  std::vector<ReadItem> Expected(uint64_t bundle, size_t from = 0) {
+    const auto part = PartOfBundle(divided_->division(), manifest_, bundle, 0);
+    std::vector<ReadItem> items;
+    for (const auto& item :
+         engine_testing::ReadItems(*divided_->Start(*part), 1'000'000, 1'000)) {
+      items.push_back({item.text, item.is_loose});
+    }
+    items.erase(items.begin(),
+                items.begin() + static_cast<std::ptrdiff_t>(from));
+    return items;
+  }
+
+  static ReadRequest RequestOf(uint64_t bundle, uint64_t from = 0,
+                               uint64_t credit = kPlenty) {
+    ReadRequest request;
+    request.mutable_epoch()->set_run(1);
+    request.set_bundle(bundle);
+    request.set_from(from);
+    request.set_credit_bytes(credit);
+    return request;
+  }
+
+  // A whole frame; nothing if the call is over.
+  static std::optional<Piece> NextFrame(Reading& reading) {
+    std::optional<Piece> frame = reading.Next();
+    if (!frame.has_value() || frame->header.has_place()) return frame;
+    Check(*frame, 0);
+    while (frame->bytes.size() < frame->header.frame_bytes()) {
+      const std::optional<Piece> more = reading.Next();
+      if (!more.has_value()) return std::nullopt;
+      Check(*more, frame->bytes.size());
+      frame->bytes += more->bytes;
+    }
+    return frame;
+  }
+  static void Check(const Piece& piece, size_t offset) {
+    EXPECT_EQ(piece.header.piece_offset(), offset);
+    EXPECT_EQ(piece.header.piece_bytes(), piece.bytes.size());
+    EXPECT_LE(piece.bytes.size(), kMaxPieceBytes);
+    EXPECT_EQ(piece.header.crc32c(), io::Crc32c(piece.bytes));
+  }
+
+  // Adds what the frame has from `from` on.
+  static void Add(const FrameHeader& header, const Buffer& bytes, uint64_t from,
+                  Got& got) {
+    ++got.frames;
+    if (!header.local_socket().empty()) got.socket = header.local_socket();
+    if (header.is_end()) {
+      got.has_ended = true;
+      got.digest = header.digest();
+    }
+    if (header.items() == 0) return;
+    got.bytes += bytes.size();
+    const absl::StatusOr<Chunk> chunk =
+        Decode(bytes.Slice(0, header.chunk_bytes()));
+    ASSERT_TRUE(chunk.ok()) << chunk.status();
+    ASSERT_EQ(chunk->rows, static_cast<int64_t>(header.items()));
+    const std::vector<std::string> texts = ToText(*chunk);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const uint64_t position = header.position() + i;
+      if (position < from) continue;
+      if (got.items.empty()) got.first = position;
+      ASSERT_EQ(position, got.first + got.items.size()) << "out of step";
+      got.items.push_back({texts[i], header.is_loose()});
+    }
+  }
+  static Buffer Copy(const std::string& bytes) {
+    Buffer buffer = Buffer::Allocate(bytes.size());
+    std::memcpy(buffer.MutableAs<char>(), bytes.data(), bytes.size());
+    return buffer;
+  }
+
+  // Reads at most `max_frames`, to the end of the call if there are fewer.
+  Got Read(uint64_t bundle, uint64_t from = 0, int max_frames = 1 << 30) {
+    Reading reading(worker_->address());
+    reading.Send(RequestOf(bundle, from));
+    Got got;
+    while (got.frames < max_frames) {
+      const std::optional<Piece> frame = NextFrame(reading);
+      if (!frame.has_value()) {
+        got.status = reading.Finish();
+        break;
+      }
+      Add(frame->header, Copy(frame->bytes), from, got);
+    }
+    return got;
+  }
+
+  FakeDispatcher dispatcher_;
+  TestEngine engine_;
+  Manifest manifest_;
+  std::unique_ptr<Divided> divided_;
+  uint64_t attempts_ = 0;
+  std::unique_ptr<WorkerServer> worker_;
+};
+
+TEST_F(WorkerServerTest, GivesWhatAPlainRunGives) {
+  Start();
+  Offer(Batch(Shuffle(Map(Range(1000), AddConstant(3)), 50), 7), 1000, 100);
+  for (uint64_t bundle = 0; bundle < 10; ++bundle) Grant(bundle);
+  for (const uint64_t bundle : {3, 0, 9}) {
+    const Got got = Read(bundle);
+    EXPECT_TRUE(got.status.ok()) << got.status;
+    EXPECT_TRUE(got.has_ended);
+    EXPECT_EQ(got.items, Expected(bundle)) << bundle;
+    EXPECT_TRUE(got.items.back().is_loose);
+    EXPECT_NE(got.digest, 0);
+  }
+  EXPECT_EQ(dispatcher_.num_plans_sent(), 1);
+}
+
+TEST_F(WorkerServerTest, PassesAreBundlesToo) {
+  Start();
+  Offer(Shuffle(Repeat(Map(Range(20), AddConstant(3)), 3), 5), 20, 10, 3);
+  for (const uint64_t bundle : {0, 3, 5}) {
+    Grant(bundle);
+    EXPECT_EQ(Read(bundle).items, Expected(bundle)) << bundle;
+  }
+  Grant(6);
+  EXPECT_EQ(Read(6).status.code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(WorkerServerTest, ABrokenReadingGoesOnFromItsCursor) {
+  Start();
+  // Several frames.
+  Offer(Map(Range(100'000), AddConstant(1)), 100'000, 100'000);
+  Grant(0);
+  const std::vector<ReadItem> expected = Expected(0);
+  uint64_t digest = 0;
+  {
+    const Got whole = Read(0);
+    EXPECT_EQ(whole.items, expected);
+    digest = whole.digest;
+  }
+  for (const int frames : {1, 2, 5, 9}) {
+    std::vector<ReadItem> items;
+    for (int broken = 0; broken < 4; ++broken) {
+      const Got got = Read(0, items.size(), frames);
+      items.insert(items.end(), got.items.begin(), got.items.end());
+    }
+    // In the middle of a frame, too.
+    if (items.size() > 3) items.resize(items.size() - 3);
+    const Got got = Read(0, items.size());
+    EXPECT_EQ(got.first, items.size());
+    EXPECT_TRUE(got.has_ended);
+    EXPECT_EQ(got.digest, digest);
+    items.insert(items.end(), got.items.begin(), got.items.end());
+    EXPECT_EQ(items, expected) << frames;
+  }
+  // Past the end, there is the end.
+  const Got got = Read(0, expected.size());
+  EXPECT_TRUE(got.has_ended);
+  EXPECT_THAT(got.items, IsEmpty());
+}
+
+TEST_F(WorkerServerTest, ANewReadingTakesThePlaceOfTheOneBefore) {
+  Start();
+  Offer(Map(Range(1000), AddConstant(1)), 1000, 1000);
+  Grant(0);
+  Reading first(worker_->address());
+  first.Send(RequestOf(0, 0, 1));
+  ASSERT_TRUE(first.Next().has_value());
+  EXPECT_EQ(Read(0).items, Expected(0));
+  first.AddCredit(kPlenty);
+  while (first.Next().has_value()) {
+  }
+  EXPECT_EQ(first.Finish().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(WorkerServerTest, SendsNoMoreThanItHasCreditFor) {
+  Start();
+  Offer(Map(Range(200'000), AddConstant(1)), 200'000, 200'000);
+  Grant(0);
+  Reading reading(worker_->address());
+  reading.Send(RequestOf(0, 0, 0));
+  EXPECT_FALSE(reading.NextWithin(std::chrono::milliseconds(200)).has_value());
+  Got got;
+  while (!got.has_ended) {
+    // A frame is begun while there is any credit at all; then there is none.
+    reading.AddCredit(1);
+    const std::optional<Piece> frame = NextFrame(reading);
+    ASSERT_TRUE(frame.has_value());
+    Add(frame->header, Copy(frame->bytes), 0, got);
+    const uint64_t debt = frame->header.frame_bytes();
+    if (got.has_ended) break;
+    if (got.frames == 5) {
+      EXPECT_FALSE(
+          reading.NextWithin(std::chrono::milliseconds(100)).has_value());
+    }
+    if (debt > 0) reading.AddCredit(debt - 1);
+  }
+  EXPECT_EQ(got.items, Expected(0));
+}
+
+TEST_F(WorkerServerTest, ErrorsOfRowsAreRows) {
+  Start();
+  Offer(Map(Range(100), engine_testing::FailsWhere(10, 3)), 100, 100);
+  Grant(0);
+  const Got got = Read(0);
+  EXPECT_TRUE(got.status.ok()) << got.status;
+  EXPECT_EQ(got.items, Expected(0));
+  EXPECT_EQ(got.items[13].text, engine_testing::FailureText());
+}
+
+TEST_F(WorkerServerTest, WhatIsNotHeldIsNotFound) {
+  Start();
+  Offer(Map(Range(100), AddConstant(1)), 100, 10);
+  Grant(1);
+  EXPECT_EQ(Read(2).status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Read(1).items, Expected(1));
+  dispatcher_.Revoke(1);
+  dispatcher_.AwaitHeld(0);
+  EXPECT_EQ(Read(1).status.code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(WorkerServerTest, AReadingMayComeBeforeItsLease) {
+  Start();
+  Offer(Map(Range(100), AddConstant(1)), 100, 10);
+  dispatcher_.AwaitHeld(0);
+  Reading reading(worker_->address());
+  reading.Send(RequestOf(4));
+  Grant(4);
+  Got got;
+  while (const std::optional<Piece> frame = NextFrame(reading)) {
+    Add(frame->header, Copy(frame->bytes), 0, got);
+  }
+  EXPECT_EQ(got.items, Expected(4));
+}
+
+TEST_F(WorkerServerTest, RefusesWhatIsMalformed) {
+  Start();
+  {
+    Reading reading(worker_->address());
+    reading.Send(std::string("\xff\xff\xff\xff", 4));
+    EXPECT_FALSE(reading.Next().has_value());
+    EXPECT_EQ(reading.Finish().code(), absl::StatusCode::kInvalidArgument);
+  }
+  {
+    Reading reading(worker_->address());
+    reading.HalfClose();
+    EXPECT_FALSE(reading.Next().has_value());
+    EXPECT_EQ(reading.Finish().code(), absl::StatusCode::kInvalidArgument);
+  }
+  {
+    Reading reading(worker_->address());
+    ReadRequest request = RequestOf(0);
+    request.set_local_key("a guess");
+    reading.Send(request);
+    EXPECT_FALSE(reading.Next().has_value());
+    EXPECT_EQ(reading.Finish().code(), absl::StatusCode::kPermissionDenied);
+  }
+}
+
+TEST_F(WorkerServerTest, APlanThatIsNotValidIsItsReadersError) {
+  Start();
+  dispatcher_.AddPlan("plan", "\xff\xff");
+  dispatcher_.AddManifest(kManifest, manifest_);
+  Grant(0);
+  EXPECT_EQ(Read(0).status.code(), absl::StatusCode::kDataLoss);
+  Lease lease = LeaseOf(1);
+  lease.set_plan("another");
+  dispatcher_.Grant(lease);
+  EXPECT_EQ(Read(1).status.code(), absl::StatusCode::kNotFound);
+}
+
+// x -> zeros, `bytes` of them.
+Plan Large(int64_t rows, int64_t bytes) {
+  return Batch(Map(Range(rows * (bytes / 8)), AddConstant(1)), bytes / 8);
+}
+
+TEST_F(WorkerServerTest, LargeElementsTravelInPieces) {
+  Start();
+  constexpr int64_t kBytes = int64_t{64} << 20;
+  Offer(Large(2, kBytes), kBytes / 8 * 2, kBytes / 8 * 2);
+  Grant(0);
+  Reading reading(worker_->address());
+  reading.Send(RequestOf(0, 0, 1));  // one frame, however large
+  uint64_t position = 0;
+  bool has_ended = false;
+  while (!has_ended) {
+    const std::optional<Piece> frame = NextFrame(reading);
+    ASSERT_TRUE(frame.has_value()) << reading.Finish();
+    has_ended = frame->header.is_end();
+    EXPECT_EQ(frame->header.position(), position);
+    position += frame->header.items();
+    if (frame->header.items() > 0) {
+      EXPECT_GT(frame->header.frame_bytes(), uint64_t{kBytes});
+      const auto chunk = Decode(Copy(frame->bytes));
+      ASSERT_TRUE(chunk.ok()) << chunk.status();
+      EXPECT_EQ(chunk->columns[0].Row<int64_t>(0)[kBytes / 8 - 1],
+                static_cast<int64_t>(position) * (kBytes / 8));
+    }
+    reading.AddCredit(frame->header.frame_bytes());
+  }
+  EXPECT_EQ(position, 2);
+}
+
+TEST_F(WorkerServerTest, FullMemoryHoldsUpOnlyWhatIsNotRead) {
+  WorkerServer::Options options;
+  options.memory_bytes = 1;  // frames have the least that they can have
+  options.max_running = 1;
+  Start(options);
+  constexpr int64_t kBytes = int64_t{8} << 20;
+  constexpr int64_t kRows = kBytes / 8 * 16;
+  Offer(Large(64, kBytes), kRows * 4, kRows);
+  for (uint64_t bundle = 0; bundle < 4; ++bundle) Grant(bundle);
+  // The last is read first, though the others were begun before it.
+  for (int bundle = 3; bundle >= 0; --bundle) {
+    Reading reading(worker_->address());
+    reading.Send(RequestOf(static_cast<uint64_t>(bundle)));
+    uint64_t items = 0;
+    while (const std::optional<Piece> frame = NextFrame(reading)) {
+      items += frame->header.items();
+    }
+    EXPECT_EQ(items, 16) << bundle;
+    EXPECT_LE(worker_->counters().output_bytes, int64_t{96} << 20);
+  }
+}
+
+TEST_F(WorkerServerTest, MakesTheManifestOfAnEpoch) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / "worker_manifest";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  for (int i = 0; i < 5; ++i) {
+    std::ofstream(directory / absl::StrCat(i, ".txt")) << "line\n";
+  }
+  Start();
+  PlanBundle bundle;
+  ListFiles("*.txt").SerializeToString(bundle.mutable_plan());
+  bundle.set_directory(directory.string());
+  dispatcher_.AddPlan("plan", bundle.SerializeAsString());
+  Lease lease = LeaseOf(~uint64_t{0});
+  lease.set_is_for_manifest(true);
+  dispatcher_.Grant(lease);
+  const WorkerBeat beat = dispatcher_.AwaitBeat(
+      [](const WorkerBeat& beat) { return beat.made_size() == 1; });
+  const Manifest& made = beat.made(0).manifest();
+  EXPECT_EQ(beat.made(0).error(), "");
+  EXPECT_EQ(made.rows(), 5);
+  EXPECT_EQ(made.rows_per_bundle(), 1);
+  EXPECT_EQ(made.passes(), 1);
+  EXPECT_THAT(made.files(), SizeIs(5));
+  ASSERT_THAT(made.listings(), SizeIs(1));
+  EXPECT_THAT(made.listings(0).files(), SizeIs(5));
+  // Taken: it is not said again.
+  dispatcher_.AwaitBeat(
+      [](const WorkerBeat& beat) { return beat.made_size() == 0; });
+}
+
+TEST_F(WorkerServerTest, GoesOnWithoutItsDispatcher) {
+  Start();
+  Offer(Map(Range(1000), AddConstant(1)), 1000, 100);
+  Grant(0);
+  Grant(1);
+  EXPECT_EQ(Read(0).items, Expected(0));
+  dispatcher_.Stop();
+  EXPECT_EQ(Read(1).items, Expected(1));
+  EXPECT_EQ(Read(0, 7).items, Expected(0, 7));
+  dispatcher_.Restart();
+  Grant(2);
+  EXPECT_EQ(dispatcher_.AwaitHeld(3).term(), 2);
+  EXPECT_EQ(Read(2).items, Expected(2));
+}
+
+TEST_F(WorkerServerTest, DrainsAtOnceWhatNobodyReads) {
+  Start();
+  Offer(Map(Range(1000), AddConstant(1)), 1000, 100);
+  for (uint64_t bundle = 0; bundle < 6; ++bundle) Grant(bundle);
+  dispatcher_.AwaitHeld(6);
+  worker_->Drain();
+  EXPECT_TRUE(worker_->WaitUntilDrained(absl::Seconds(30)));
+  EXPECT_EQ(worker_->counters().held, 0);
+  EXPECT_EQ(Read(0).status.code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(WorkerServerTest, AReadingOutlivesTheBeginningOfADrain) {
+  Start();
+  Offer(Map(Range(200'000), AddConstant(1)), 200'000, 200'000);
+  Grant(0);
+  Reading reading(worker_->address());
+  reading.Send(RequestOf(0, 0, 1));
+  Got got;
+  std::optional<Piece> frame = NextFrame(reading);
+  ASSERT_TRUE(frame.has_value());
+  Add(frame->header, Copy(frame->bytes), 0, got);
+  worker_->Drain();
+  dispatcher_.AwaitBeat(
+      [](const WorkerBeat& beat) { return beat.is_draining(); });
+  EXPECT_FALSE(worker_->WaitUntilDrained(absl::ZeroDuration()));
+  reading.AddCredit(kPlenty);
+  while ((frame = NextFrame(reading)).has_value()) {
+    Add(frame->header, Copy(frame->bytes), 0, got);
+  }
+  EXPECT_TRUE(reading.Finish().ok());
+  EXPECT_EQ(got.items, Expected(0));
+  // Its client says that it has it.
+  dispatcher_.Revoke(0);
+  EXPECT_TRUE(worker_->WaitUntilDrained(absl::Seconds(30)));
+}
+
+TEST_F(WorkerServerTest, ASlowReadingIsHandedOverAfterAWholeFrame) {
+  WorkerServer::Options options;
+  options.drain_patience = absl::Milliseconds(50);
+  Start(options);
+  Offer(Map(Range(200'000), AddConstant(1)), 200'000, 200'000);
+  Grant(0);
+  Reading reading(worker_->address());
+  reading.Send(RequestOf(0, 0, 1));
+  Got got;
+  std::optional<Piece> frame = NextFrame(reading);
+  ASSERT_TRUE(frame.has_value());
+  Add(frame->header, Copy(frame->bytes), 0, got);
+  worker_->Drain();
+  EXPECT_TRUE(worker_->WaitUntilDrained(absl::Seconds(30)));
+  EXPECT_FALSE(NextFrame(reading).has_value());
+  EXPECT_EQ(reading.Finish().code(), absl::StatusCode::kNotFound);
+  // Elsewhere it goes on from there.
+  Start();
+  Grant(0);
+  const Got rest = Read(0, got.items.size());
+  EXPECT_EQ(rest.digest, 0) << "it has not seen all items";
+  got.items.insert(got.items.end(), rest.items.begin(), rest.items.end());
+  EXPECT_EQ(got.items, Expected(0));
+}
+
+TEST_F(WorkerServerTest, AClientOnTheSameHostReadsItsMemory) {
+  Start();
+  Offer(Map(Range(200'000), AddConstant(1)), 200'000, 100'000);
+  Grant(0);
+  Grant(1);
+  const std::string socket = Read(0, 0, 1).socket;
+  auto client = LocalClient::Connect(socket);
+  ASSERT_TRUE(client.ok()) << client.status();
+  Got got;
+  std::vector<uint64_t> frames;
+  {
+    Reading reading(worker_->address());
+    ReadRequest request = RequestOf(1);
+    request.set_local_key((*client)->key());
+    reading.Send(request);
+    while (const std::optional<Piece> frame = NextFrame(reading)) {
+      const FrameHeader& header = frame->header;
+      EXPECT_THAT(frame->bytes, IsEmpty());
+      Buffer bytes;
+      if (header.items() > 0) {
+        ASSERT_TRUE(header.has_place());
+        frames.push_back(header.place().frame());
+        const auto seen =
+            (*client)->Look(header.place().segment(), header.place().offset(),
+                            header.plain_bytes());
+        ASSERT_TRUE(seen.ok()) << seen.status();
+        bytes = *seen;
+      }
+      Add(header, bytes, 0, got);
+      if (frames.size() == 1) {
+        ReadRequest released;
+        released.add_released(frames.front());
+        reading.Send(released);
+      }
+    }
+    EXPECT_TRUE(reading.Finish().ok());
+  }
+  EXPECT_EQ(got.items, Expected(1));
+  // The first one twice.
+  for (const uint64_t frame : frames) {
+    ASSERT_TRUE((*client)->Release(frame).ok());
+  }
+  dispatcher_.Revoke(0);
+  dispatcher_.Revoke(1);
+  dispatcher_.AwaitHeld(0);
+  while (worker_->counters().output_bytes > 0) std::this_thread::yield();
+}
+
+TEST_F(WorkerServerTest, OnlyWhoMayReadReads) {
+  WorkerServer::Options options;
+  options.check_caller = [](const grpc::CallbackServerContext&) {
+    return absl::UnauthenticatedError("who are you?");
+  };
+  Start(options);
+  Offer(Map(Range(10), AddConstant(1)), 10, 10);
+  Grant(0);
+  EXPECT_EQ(Read(0).status.code(), absl::StatusCode::kUnauthenticated);
+}
+
+}  // namespace
+}  // namespace penstock::service
