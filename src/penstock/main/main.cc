@@ -22,6 +22,7 @@
 #include "penstock/main/functions_python.h"
 #include "penstock/main/meta_command.h"
 #include "penstock/main/up_command.h"
+#include "penstock/main/worker_command.h"
 #include "penstock/session/serve.h"
 #include "penstock/session/version.h"
 
@@ -36,6 +37,7 @@ constexpr char kHelp[] =
   penstock tune FILE:NAME [--write F]    the best settings, measured
   penstock up [--workers N]              a service on this machine
   penstock dispatcher [--state-dir DIR]  shares out work among workers
+  penstock worker --dispatcher ADDRESS   computes what a dispatcher shares out
   penstock state|jobs|workers ADDRESS    what a dispatcher knows
   penstock top ADDRESS                   the same, once a second
   penstock drain ADDRESS WORKER          a worker gives its work to others
@@ -152,6 +154,7 @@ int Main(int argc, char** argv) {
   if (args[0] == "up") return RunUp(rest);
   if (args[0] == "meta") return RunMeta(rest);
   if (args[0] == "dispatcher") return RunDispatcher(rest);
+  if (args[0] == "worker") return RunWorker(rest);
   if (args[0] == "doctor") return RunDoctor(rest);
   if (args[0] == "certs") return RunCerts(rest);
   if (IsAdminCommand(args[0])) return RunAdmin(args[0], rest);
@@ -163,7 +166,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   return Usage(
-      "expected run, explain, tune, up, dispatcher, worker, state, jobs, workers, top, "
+      "expected run, explain, tune, up, dispatcher, worker, state, jobs, "
+      "workers, top, "
       "drain, cancel, certs, doctor, meta, functions, --version or --help; "
       "got " +
       args[0]);

@@ -18,7 +18,11 @@ namespace {
 
 constexpr uint64_t kMaxFileBundles = 4096;
 constexpr uint64_t kMaxBundles = 1024;
+// Of rows that are likely to be cheap, since there are many: a bundle costs about
+// a millisecond, whoever computes it.
+constexpr uint64_t kFewBundles = 64;
 constexpr uint64_t kFewRows = 64;
+constexpr uint64_t kManyRows = 1024;
 
 uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
@@ -134,7 +138,9 @@ uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows) {
   const uint64_t by_size =
       division.is_files
           ? DivideUp(rows, kMaxFileBundles)
-          : std::max(DivideUp(rows, kMaxBundles), std::min(rows, kFewRows));
+          : std::max(DivideUp(rows, kMaxBundles),
+                     std::min(rows, std::clamp(rows / kFewBundles, kFewRows,
+                                               kManyRows)));
   const auto least =
       static_cast<uint64_t>(std::max<int64_t>(1, division.least_rows));
   return std::max(by_size, std::min(least, std::max<uint64_t>(rows, 1)));
