@@ -52,6 +52,8 @@ class Receiver {
   // It wants nothing more, having had `rows` rows after the state of that
   // ticket: others may have the rest.
   virtual void OnLeft(uint64_t /*ticket*/, uint64_t /*rows*/) {}
+  // It has had all that the iterator gives.
+  virtual void OnEnded() {}
 };
 
 }  // namespace penstock::engine

@@ -224,7 +224,8 @@ absl::StatusOr<bool> FrameSender::Send() {
     message.frame = next_frame_++;
     const auto bytes = static_cast<int64_t>(frame->chunk_bytes);
     frames_[message.frame] =
-        Sent{std::move(frame->memory), bytes, load.chunk.rows, sealed.ticket};
+        Sent{std::move(frame->memory), bytes, load.chunk.rows, sealed.ticket,
+             load.kind == kEnd};
     untaken_rows_ += load.chunk.rows;
     untaken_bytes_ += bytes;
     ++untaken_frames_;
@@ -301,6 +302,7 @@ void FrameSender::Taken(const Sent& frame) {
   if (frame.ticket == 0) return;
   taken_ticket_ = frame.ticket;
   run_->environment.receiver->OnTaken(frame.ticket);
+  if (frame.is_end) run_->environment.receiver->OnEnded();
 }
 
 void FrameSender::CountGap(uint32_t gap_us) {

@@ -84,6 +84,7 @@ class FrameSender final : public engine::Task {
     int64_t bytes;
     int64_t rows;
     uint64_t ticket = 0;  // of its state (Iterator::Seal)
+    bool is_end = false;
     bool is_taken = false;
   };
 

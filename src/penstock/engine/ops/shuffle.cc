@@ -48,6 +48,7 @@ class ShuffleStream final : public Stream {
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
+    if (recording_.empty() && IsReceiving()) Beginning();
     if (!is_full_) {
       PENSTOCK_ASSIGN_OR_RETURN(
           const bool is_ready, is_rereading_ ? Reread(request) : Fill(request));
@@ -70,13 +71,21 @@ class ShuffleStream final : public Stream {
   void DoSave(WireWriter& writer) const override {
     writer.Varint(static_cast<uint64_t>(given_ - recorded_at_));
     writer.Bytes(recording_);
+    // Rows of other engines come again only from a place that a state names.
+    if (recording_.empty() && IsReceiving()) writer.Bytes(Beginning());
   }
 
   absl::Status DoRestore(WireReader& reader) override {
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows, reader.Varint());
     PENSTOCK_ASSIGN_OR_RETURN(const std::string_view bytes, reader.Bytes());
     SkipRows(static_cast<int64_t>(rows));
-    if (bytes.empty()) return absl::OkStatus();  // before the first recording
+    if (bytes.empty()) {  // before the first recording
+      if (!IsReceiving()) return absl::OkStatus();
+      PENSTOCK_ASSIGN_OR_RETURN(const std::string_view beginning,
+                                reader.Bytes());
+      WireReader position(beginning);
+      return input_.Restore(position);
+    }
     recording_ = bytes;
     WireReader recording(recording_);
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t given, recording.Varint());
@@ -247,6 +256,19 @@ class ShuffleStream final : public Stream {
   }
 
   // Writes down the window, and forgets marks that no row needs any more.
+  bool IsReceiving() const {
+    return scope_.run->environment.receiver != nullptr;
+  }
+  // The input's state before its first row.
+  const std::string& Beginning() const {
+    if (beginning_.empty()) {
+      WireWriter writer;
+      input_.Save(writer);
+      beginning_ = writer.Take();
+    }
+    return beginning_;
+  }
+
   void Record() {
     int64_t oldest = read_;
     for (int64_t ordinal : ordinals_) oldest = std::min(oldest, ordinal);
@@ -284,6 +306,7 @@ class ShuffleStream final : public Stream {
 
   std::deque<Mark> marks_;
   std::string recording_;  // empty: the beginning
+  mutable std::string beginning_;
   int64_t recorded_at_ = 0;
   uint64_t recorded_ticks_ = 0;
 

@@ -15,9 +15,13 @@ namespace {
 // The rows of a pass.
 class PassStream final : public engine::Stream {
  public:
-  PassStream(engine::NodeStats* stats, uint64_t stream,
+  PassStream(engine::NodeStats* stats, Consumer* consumer, uint64_t stream,
              std::shared_ptr<Pass> pass)
-      : Stream(stats, Counts::kTime), stream_(stream), pass_(std::move(pass)) {}
+      : Stream(stats, Counts::kTime),
+        consumer_(consumer),
+        stream_(stream),
+        pass_(std::move(pass)) {}
+  ~PassStream() override { consumer_->OnStreamEnd(stream_); }
 
  protected:
   absl::StatusOr<engine::Pull> DoNext(const engine::Request& request) override {
@@ -37,6 +41,7 @@ class PassStream final : public engine::Stream {
   }
 
  private:
+  Consumer* const consumer_;
   const uint64_t stream_;
   const std::shared_ptr<Pass> pass_;
 };
@@ -130,31 +135,28 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
     }
     restored_.erase(restored);
   }
-  passes_[stream] = {pass, num_passes_++};
-  return std::make_unique<PassStream>(engine::StatsOf(scope, info), stream,
-                                      std::move(pass));
+  passes_[stream] = {pass, std::nullopt};
+  return std::make_unique<PassStream>(engine::StatsOf(scope, info), this,
+                                      stream, std::move(pass));
 }
 
 std::string Consumer::Mark() {
   MutexLock lock(&mutex_);
-  return ToBytes({0, num_passes_});
+  return ToBytes({0, ++num_states_});
 }
 
 Consumer::Seal Consumer::SealState(std::string_view state) {
   MutexLock lock(&mutex_);
   Ticket ticket;
   ticket.rows = FindPlaces(state);
-  ticket.passes = num_passes_;
   if (const auto mark = ticket.rows.find(0); mark != ticket.rows.end()) {
-    ticket.passes = mark->second;
+    ticket.state = mark->second;
     ticket.rows.erase(mark);
   }
   Journal journal;
   journal.set_consumer(consumer_);
   for (const auto& [stream, known] : passes_) {
-    const bool is_over =
-        !ticket.rows.contains(stream) && known.number < ticket.passes;
-    if (is_over) continue;
+    if (ticket.IsOver(stream, known)) continue;
     Journal::Pass* pass = journal.add_passes();
     *pass = known.pass->ToProto();
     pass->set_stream(stream);
@@ -185,8 +187,8 @@ void Consumer::Deliver(const Ticket& ticket) {
     const auto row = ticket.rows.find(it->first);
     if (row != ticket.rows.end()) {
       known.pass->OnDelivered(row->second);
-    } else if (known.number < ticket.passes) {
-      // Nothing refers to it any more.
+    } else if (ticket.IsOver(it->first, known)) {
+      // No state will name it any more.
       known.pass->OnDelivered(known.pass->row());
       known.pass->Close();
       it = passes_.erase(it);
@@ -203,6 +205,20 @@ void Consumer::OnTaken(uint64_t number) {
   Deliver(it->second);
   // This one may be needed again, when the reader leaves.
   tickets_.erase(tickets_.begin(), it);
+}
+
+void Consumer::OnStreamEnd(uint64_t stream) {
+  MutexLock lock(&mutex_);
+  const auto it = passes_.find(stream);
+  if (it != passes_.end()) it->second.states_before_end = num_states_;
+}
+
+void Consumer::OnEnded() {
+  MutexLock lock(&mutex_);
+  for (auto& [stream, known] : passes_) {
+    known.pass->OnDelivered(known.pass->row());
+    known.pass->Leave();
+  }
 }
 
 void Consumer::OnLeft(uint64_t number, uint64_t rows) {

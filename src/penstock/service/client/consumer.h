@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,10 @@ class Consumer final : public engine::Receiver {
   void OnTaken(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnLeft(uint64_t ticket, uint64_t rows) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnEnded() override ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The stream of a pass has gone.
+  void OnStreamEnd(uint64_t stream) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // What is the same in all passes over the rows of a node.
@@ -59,13 +64,19 @@ class Consumer final : public engine::Receiver {
   };
   struct Known {
     std::shared_ptr<Pass> pass;
-    uint64_t number = 0;  // in the order of their beginning
+    // States that were saved before its stream went; unset: it is there.
+    std::optional<uint64_t> states_before_end;
   };
-  // How far each pass is in a state; those that it does not name had begun and
-  // were over then, or had not begun.
+  // How far each pass is in a state. One that it does not name is over if its
+  // stream had gone before; else it had not given anything.
   struct Ticket {
     std::map<uint64_t, uint64_t> rows;  // by stream
-    uint64_t passes = 0;                // that had begun
+    uint64_t state = 0;                 // its number
+
+    bool IsOver(uint64_t stream, const Known& known) const {
+      return !rows.contains(stream) && known.states_before_end &&
+             *known.states_before_end < state;
+    }
   };
   absl::StatusOr<Source> SourceOf(const plan::Distribution& distribution,
                                   const engine::Environment& environment,
@@ -80,7 +91,7 @@ class Consumer final : public engine::Receiver {
   std::map<uint64_t, Journal::Pass> restored_ ABSL_GUARDED_BY(mutex_);
   std::map<int, Source> sources_ ABSL_GUARDED_BY(mutex_);     // by op
   std::map<uint64_t, Known> passes_ ABSL_GUARDED_BY(mutex_);  // by stream
-  uint64_t num_passes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t num_states_ ABSL_GUARDED_BY(mutex_) = 0;           // saved
   std::map<uint64_t, Ticket> tickets_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
 };

@@ -516,7 +516,8 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   for (const ClientBeat::Bad& bad : beat.bad()) {
     state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
   }
-  state.SetWant(beat.slot(), beat.want());
+  state.SetWant(beat.slot(), beat.want(),
+                static_cast<uint32_t>(beat.complete_size()));
   reply.set_low(state.low());
   if (state.settings().visitation == AT_MOST_ONCE) {
     for (const uint64_t number : beat.open()) {

@@ -1,6 +1,7 @@
 #include "penstock/service/dispatcher/epoch_state.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -101,9 +102,19 @@ std::optional<uint32_t> EpochState::SlotFor(uint64_t bundle) const {
     const auto slot = static_cast<uint32_t>(bundle % settings_.slots);
     return IsHungry(slot) ? std::optional(slot) : std::nullopt;
   }
+  // Of the last ones nobody takes many, since others may be about to come.
+  uint64_t fair = std::numeric_limits<uint64_t>::max();
+  if (settings_.slots > 1 && count_) {
+    const uint64_t left = *count_ - std::min(*count_, next_);
+    fair = std::max<uint64_t>(2, left / (2 * uint64_t{settings_.slots}));
+  }
   std::optional<uint32_t> best;
   uint64_t most = 0;
-  for (const auto& [slot, want] : want_) {
+  for (const auto& [slot, asked] : want_) {
+    const auto complete = complete_.find(slot);
+    const uint64_t here = complete == complete_.end() ? 0 : complete->second;
+    const uint64_t want = std::min<uint64_t>(
+        asked, fair > asked ? asked : fair + std::min<uint64_t>(here, asked));
     const auto owned = owned_.find(slot);
     const uint64_t has = owned == owned_.end() ? 0 : owned->second.size();
     if (has < want && want - has > most) {
@@ -287,10 +298,12 @@ std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
   return held;
 }
 
-void EpochState::SetWant(uint32_t slot, uint32_t bundles) {
+void EpochState::SetWant(uint32_t slot, uint32_t bundles, uint32_t complete) {
   uint32_t& want = want_[slot];
-  if (bundles > want) MarkReady();
+  uint32_t& here = complete_[slot];
+  if (bundles > want || complete > here) MarkReady();
   want = bundles;
+  here = complete;
 }
 
 void EpochState::ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,

@@ -99,8 +99,9 @@ class EpochState final {
   // What `worker` should hold.
   std::vector<Given> HeldBy(uint64_t worker) const;
 
-  // Bundles that a slot would have open at once; 0 when nobody is there.
-  void SetWant(uint32_t slot, uint32_t bundles);
+  // Bundles that a slot would have at once, those among them that are here as a
+  // whole included; 0 when nobody is there.
+  void SetWant(uint32_t slot, uint32_t bundles, uint32_t complete = 0);
   // Could not be read from the worker that computes it.
   void ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
                  Writes& writes);
@@ -192,6 +193,7 @@ class EpochState final {
   std::map<uint64_t, std::set<uint64_t>> lent_;   // by worker
   std::map<uint32_t, std::set<uint64_t>> owned_;  // by slot
   std::map<uint32_t, uint32_t> want_;             // by slot
+  std::map<uint32_t, uint32_t> complete_;         // by slot
   BundleSet done_;
   std::map<uint64_t, DoneRecord> digests_;  // of those done here
   std::map<uint64_t, std::string> quarantined_;

@@ -7,6 +7,7 @@
 #include "penstock/dispatcher.pb.h"
 #include "penstock/plan.pb.h"
 #include "penstock/plan/divide.h"
+#include "penstock/plan/fingerprint.h"
 #include "penstock/plan/validate.h"
 
 namespace penstock::service {
@@ -30,9 +31,17 @@ absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes) {
 }  // namespace
 
 std::string PlanIdOf(const std::string& bytes) {
+  // What it computes and how, wherever it was written down.
+  std::string named = bytes;
+  PlanBundle bundle;
+  plan::Plan plan;
+  if (bundle.ParseFromString(bytes) && plan.ParseFromString(bundle.plan())) {
+    bundle.set_plan(plan::Fingerprint(plan));
+    named = bundle.SerializeAsString();
+  }
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
+  EVP_Digest(named.data(), named.size(), digest, &size, EVP_sha256(), nullptr);
   return absl::BytesToHexString(
       std::string(reinterpret_cast<const char*>(digest), kIdBytes));
 }

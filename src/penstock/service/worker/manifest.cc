@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint64_t kMaxFileBundles = 4096;
 constexpr uint64_t kMaxBundles = 1024;
-// Of rows that are likely to be cheap, since there are many: a bundle costs about
-// a millisecond, whoever computes it.
+// Of rows that are likely to be cheap, since there are many: a bundle costs
+// about a millisecond, whoever computes it.
 constexpr uint64_t kFewBundles = 64;
 constexpr uint64_t kFewRows = 64;
 constexpr uint64_t kManyRows = 1024;
