@@ -123,12 +123,16 @@ class Caller final {
       for (const auto& [key, held] : held_) *call->beat.add_held() = held;
       for (const auto& each : made_) *call->beat.add_made() = each;
     }
-    stub_.async()->BeatWorker(&call->context, &call->beat, &call->reply,
-                              [this, call](const grpc::Status& status) {
-                                if (!status.ok()) return;
-                                Take(call->reply);
-                                Beat();
-                              });
+    stub_.async()->BeatWorker(
+        &call->context, &call->beat, &call->reply,
+        [this, call](const grpc::Status& status) {
+          if (status.ok()) {
+            Take(call->reply);
+            Beat();
+          } else if (status.error_code() != grpc::StatusCode::CANCELLED) {
+            BeatLater(status);
+          }
+        });
   }
 
  private:
@@ -164,6 +168,14 @@ class Caller final {
       free_ = std::max(free_, Clock::now()) + world_.bundle_time;
       world_.computing.emplace(free_, [this, lease] { OnComputed(lease); });
     }
+  }
+  // The connection is not there yet, or there is none any more.
+  void BeatLater(const grpc::Status& status) {
+    std::fprintf(stderr, "worker %d: %s\n", static_cast<int>(id_),
+                 status.error_message().c_str());
+    MutexLock lock(&world_.mutex);
+    world_.computing.emplace(Clock::now() + std::chrono::milliseconds(100),
+                             [this] { Beat(); });
   }
   void OnComputed(const Lease& lease) {
     world_.consumers.at({lease.epoch().run(), lease.slot()})
