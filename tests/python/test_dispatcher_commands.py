@@ -51,13 +51,17 @@ def address_of(line: str) -> str:
 
 
 def test_a_dispatcher_and_its_windows(tmp_path: Path) -> None:
-    with dispatcher("--state-dir", str(tmp_path / "state"), "--http", "0") as line:
+    with dispatcher(
+        "--state-dir", str(tmp_path / "state"), "--http", "0"
+    ) as line:
         address = address_of(line)
         shown = run("state", address)
         assert shown.returncode == 0, shown.stderr
         assert "No jobs." in shown.stdout
         assert "term 1" in shown.stdout
-        state = json.loads(run("state", f"penstock://{address}", "--json").stdout)
+        state = json.loads(
+            run("state", f"penstock://{address}", "--json").stdout
+        )
         assert state["jobs"] == []
         unknown = run("drain", address, "nowhere:1")
         assert unknown.returncode == 1

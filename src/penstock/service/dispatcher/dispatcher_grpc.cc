@@ -72,7 +72,8 @@ absl::StatusOr<std::unique_ptr<DispatcherServer>> DispatcherServer::Start(
       DurableDispatcher::Make(*server->store_, SteadyClock(), inner));
   server->dispatcher_->Start();
   server->service_ = std::make_unique<DispatcherService>(
-      *server->dispatcher_, server->beats_, *server->gate_, options.version);
+      *server->dispatcher_, server->beats_, *server->gate_, options.version,
+      options.max_plan_bytes);
   server->beats_.Start(*server->dispatcher_);
   grpc::EnableDefaultHealthCheckService(true);
   if (options.has_reflection) {

@@ -13,6 +13,7 @@
 #include "penstock/service/dispatcher/dispatcher.h"
 #include "penstock/service/dispatcher/dispatcher_service.h"
 #include "penstock/service/dispatcher/parked_beats.h"
+#include "penstock/service/dispatcher/plan_bundle.h"
 #include "penstock/service/rpc/gate.h"
 #include "penstock/service/rpc/server.h"
 #include "penstock/service/store/meta_store.h"
@@ -30,6 +31,7 @@ class DispatcherServer final {
     std::string state_dir;
     DispatcherState::Settings settings;
     std::string version;  // of the product, for people
+    size_t max_plan_bytes = kMaxPlanBundleBytes;
     bool has_reflection = false;
     // Called once, from any thread, if it cannot go on. Unset: says so on
     // standard error and ends the process.

@@ -36,6 +36,7 @@ class DispatcherGrpcTest : public testing::Test {
     DispatcherServer::Options options;
     options.listen = "127.0.0.1:0";
     options.version = "1.2.3";
+    options.max_plan_bytes = 6 << 20;
     // Nothing that a test waits for comes of itself.
     options.settings.lease_ms = 60'000;
     auto started = DispatcherServer::Start(options);
@@ -202,6 +203,17 @@ TEST_F(DispatcherGrpcTest, OnlyValidPlansAreTaken) {
   const grpc::Status status = AddPlan({BundleOf(plan)}, &id);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("range"));
+}
+
+TEST_F(DispatcherGrpcTest, PlansThatAreTooLargeAreRefused) {
+  AddPlanReply id;
+  const std::vector<std::string> parts(7, std::string(1 << 20, 'x'));
+  const grpc::Status all = AddPlan(parts, &id);
+  EXPECT_EQ(all.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(all.error_message(), HasSubstr("at most 6291456 bytes"));
+  const grpc::Status part = AddPlan({std::string(5 << 20, 'x')}, &id);
+  EXPECT_EQ(part.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(part.error_message(), HasSubstr("parts of at most"));
 }
 
 TEST_F(DispatcherGrpcTest, PlansThatCannotBeSharedAreRefused) {

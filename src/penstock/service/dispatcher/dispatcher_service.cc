@@ -86,7 +86,7 @@ grpc::ServerReadReactor<Part>* DispatcherService::AddPlan(Context* context,
     return RefuseParts(status);
   }
   return ReceiveParts(
-      kMaxPlanBundleBytes,
+      max_plan_bytes_,
       [this, reply](const std::string& bytes, bool keep, const Finish& finish) {
         const std::string id = PlanIdOf(bytes);
         // One that is known was valid.

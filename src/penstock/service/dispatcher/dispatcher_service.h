@@ -24,11 +24,12 @@ namespace penstock::service {
 class DispatcherService final : public Dispatcher::CallbackService {
  public:
   DispatcherService(DurableDispatcher& dispatcher, ParkedBeats& beats,
-                    rpc::Gate& gate, std::string version)
+                    rpc::Gate& gate, std::string version, size_t max_plan_bytes)
       : dispatcher_(dispatcher),
         beats_(beats),
         gate_(gate),
-        version_(std::move(version)) {}
+        version_(std::move(version)),
+        max_plan_bytes_(max_plan_bytes) {}
 
   using Context = grpc::CallbackServerContext;
   grpc::ServerUnaryReactor* Hello(Context* context, const HelloRequest* request,
@@ -68,6 +69,7 @@ class DispatcherService final : public Dispatcher::CallbackService {
   ParkedBeats& beats_;
   rpc::Gate& gate_;
   const std::string version_;
+  const size_t max_plan_bytes_;
 
   Mutex mutex_;
   // By plan and visitation.

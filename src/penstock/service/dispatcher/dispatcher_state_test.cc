@@ -278,5 +278,118 @@ TEST_F(DispatcherStateTest, ADamagedRecordIsNamed) {
   EXPECT_THAT(made.status().message(), HasSubstr("run/"));
 }
 
+// Keys on the disk that begin with `kind`.
+std::vector<std::string> KeysOf(const std::map<std::string, std::string>& disk,
+                                const std::string& kind) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : disk) {
+    if (key.substr(0, kind.size()) == kind) keys.push_back(key);
+  }
+  return keys;
+}
+
+TEST_F(DispatcherStateTest, WhatNobodyUsesIsDeleted) {
+  OpenEpoch(1);
+  state_->AddPlan("unused", "x", false, now_, writes_);
+  state_->AddPlan("kept", "y", true, now_, writes_);
+  Write();
+  EXPECT_THAT(KeysOf(disk_, "plan/"), SizeIs(3));
+  // A consumer that beats keeps its job, and that what the job uses.
+  for (int minutes = 0; minutes < 180; ++minutes) {
+    now_ += 60'000;
+    Beat(*Open(Request(1)), 1);
+    state_->Tick(now_, writes_);
+    Write();
+  }
+  EXPECT_THAT(KeysOf(disk_, "plan/"), SizeIs(2));
+  EXPECT_EQ(state_->FindPlan("unused"), nullptr);
+  EXPECT_NE(state_->FindPlan("kept"), nullptr);
+  EXPECT_THAT(KeysOf(disk_, "manifest/"), SizeIs(1));
+  // Without it, all goes but what is kept; also after a restart.
+  Restart();
+  for (int minutes = 0; minutes < 180; ++minutes) {
+    now_ += 60'000;
+    state_->Tick(now_, writes_);
+    Write();
+  }
+  EXPECT_EQ(KeysOf(disk_, "plan/"), std::vector<std::string>{"plan/kept"});
+  EXPECT_THAT(KeysOf(disk_, "manifest/"), IsEmpty());
+}
+
+TEST_F(DispatcherStateTest, LargePlansAreWrittenInPieces) {
+  std::string plan(size_t{70} << 20, 'x');
+  plan.back() = 'y';
+  state_->AddPlan("large", plan, false, now_, writes_);
+  for (const store::Write& write : writes_.durable) {
+    EXPECT_LT(write.value->size(), store::kMaxValueBytes);
+  }
+  Write();
+  EXPECT_THAT(KeysOf(disk_, "plan/large"), SizeIs(3));
+  Restart();
+  ASSERT_NE(state_->FindPlan("large"), nullptr);
+  EXPECT_TRUE(*state_->FindPlan("large") == plan);
+}
+
+TEST_F(DispatcherStateTest, NewsNameWhoShouldHear) {
+  const OpenReply opened = OpenEpoch(2);
+  state_->TakeNews();
+  Beat(opened, 8);
+  EXPECT_TRUE(state_->TakeNews().has_work);
+  const WorkerReply granted = Beat();
+  News news = state_->TakeNews();
+  ASSERT_FALSE(news.seats.empty());
+  EXPECT_EQ(news.seats[0].slot, 0);
+  EXPECT_FALSE(news.lows.empty());
+  // There is nothing left: nobody need ask.
+  Beat();
+  EXPECT_FALSE(state_->TakeNews().has_work);
+  Beat(opened, 8, {0});
+  news = state_->TakeNews();
+  EXPECT_EQ(news.workers, std::vector<uint64_t>{9});
+}
+
+TEST_F(DispatcherStateTest, ACancelledJobIsOver) {
+  const OpenReply opened = OpenEpoch(2);
+  Beat(opened, 8);
+  Beat();
+  EXPECT_TRUE(state_->Cancel("train", writes_).ok());
+  Write();
+  EXPECT_THAT(KeysOf(disk_, "run/"), IsEmpty());
+  EXPECT_THAT(KeysOf(disk_, "bind/"), IsEmpty());
+  const ClientReply reply = Beat(opened, 8);
+  EXPECT_EQ(reply.phase(), ClientReply::FAILED);
+  EXPECT_EQ(reply.error(), "job 'train' was cancelled");
+  EXPECT_FALSE(state_->Cancel("train", writes_).ok());
+  // Its name is free.
+  EXPECT_TRUE(Open(Request(2)).ok());
+}
+
+TEST_F(DispatcherStateTest, AWorkerHearsThatItShouldDrain) {
+  EXPECT_FALSE(Beat().should_drain());
+  EXPECT_FALSE(state_->Drain("w8").ok());
+  EXPECT_TRUE(state_->Drain("w9").ok());
+  EXPECT_EQ(state_->TakeNews().drained, std::vector<uint64_t>{9});
+  EXPECT_TRUE(Beat().should_drain());
+}
+
+TEST_F(DispatcherStateTest, JobsTakeTurns) {
+  for (const char* job : {"a", "b"}) {
+    OpenRequest request = Request(1);
+    request.set_job(job);
+    ASSERT_TRUE(Open(request).ok());
+  }
+  // One worker after another, each with room for one.
+  std::vector<uint64_t> runs;
+  for (uint64_t id = 1; id <= 2; ++id) {
+    WorkerBeat beat;
+    beat.set_worker(id);
+    beat.set_room(1);
+    const WorkerReply reply = state_->OnWorker(beat, now_, writes_);
+    ASSERT_THAT(reply.leases(), SizeIs(1));
+    runs.push_back(reply.leases(0).epoch().run());
+  }
+  EXPECT_NE(runs[0], runs[1]);
+}
+
 }  // namespace
 }  // namespace penstock::service

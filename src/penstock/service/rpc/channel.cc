@@ -18,6 +18,7 @@ namespace {
 constexpr int kPingMillis = 10'000;
 constexpr int kPingTimeoutMillis = 5'000;
 constexpr int kMaxBackoffMillis = 1'000;
+constexpr int kConnectMillis = 5'000;
 constexpr int kMaxMessageBytes = 64 << 20;
 constexpr unsigned kReloadSeconds = 10;
 
@@ -62,7 +63,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+  // Despite its name: how long an attempt may take, not when the next begins.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMillis);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMillis);
   // One connection each, even between the same two processes: who shares one
   // waits for the other's frames.

@@ -1,0 +1,238 @@
+// How consumers come to read: runs, epochs, and generations of them.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
+#include "penstock/base/status.h"
+#include "penstock/service/dispatcher/dispatcher_state.h"
+#include "penstock/service/dispatcher/records.h"
+
+namespace penstock::service {
+
+absl::Status DispatcherState::CheckSame(const Run& run,
+                                        const OpenRequest& request) const {
+  const RunRecord& record = run.record;
+  const auto other = [&](const std::string& what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job '", request.job(), "' is running with another ", what,
+                     ": give this one another name, or on_existing=\"fresh\""));
+  };
+  if (record.plan() != request.plan()) return other("pipeline");
+  if (record.visitation() != request.visitation()) return other("visitation");
+  if (record.is_ordered() != request.is_ordered()) return other("order");
+  // Another number of consumers may go on from a checkpoint.
+  const bool is_restored =
+      request.states_size() > 0 && !request.is_same_consumer();
+  if (record.slots() != request.slots() && !is_restored) {
+    return other(absl::StrCat("number of consumers (", record.slots(), ")"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
+    const OpenRequest& request, int64_t now_ms, Writes& writes) {
+  const bool goes_on = request.states_size() > 0;
+  if (Run* run = FindRun(request.job())) {
+    bool is_live = false;
+    bool has_opened = false;  // this slot, in this epoch
+    bool is_retry = false;
+    for (const auto& [number, epoch] : run->epochs) {
+      for (const auto& [slot, session] : epoch.sessions) {
+        is_live |= IsLive(session, now_ms);
+        if (number != Pass{request.epoch(), request.iteration()}.name() ||
+            slot != request.slot()) {
+          continue;
+        }
+        has_opened = true;
+        is_retry = IsSame(session.opener, request.opener());
+      }
+    }
+    const bool is_same = CheckSame(*run, request).ok();
+    // The one before is over: its consumers have left, or are not heard of.
+    const bool is_over = !is_live && !goes_on && (has_opened || !is_same) &&
+                         request.on_existing() != OpenRequest::ATTACH;
+    const bool is_other_world = goes_on && !is_live && !is_same;
+    if (is_retry) return run;
+    if (!is_over && !is_other_world &&
+        request.on_existing() != OpenRequest::FRESH) {
+      PENSTOCK_RETURN_IF_ERROR(CheckSame(*run, request));
+      return run;
+    }
+    CloseRun(request.job(), writes);
+  }
+  if (FindPlan(request.plan()) == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("no pipeline ", request.plan(), " is registered"));
+  }
+  Run& run = runs_[request.job()];
+  run.record.set_run(NextNumber());
+  numbers_[run.record.run()] = &run;
+  run.record.set_job(request.job());
+  run.record.set_plan(request.plan());
+  run.record.set_visitation(request.visitation());
+  run.record.set_is_ordered(request.is_ordered());
+  run.record.set_seed(request.seed());
+  run.record.set_slots(request.slots());
+  writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
+  return &run;
+}
+
+absl::StatusOr<bool> DispatcherState::Restore(Run& run,
+                                              const OpenRequest& request,
+                                              Writes& writes) {
+  const ConsumerState& first = request.states(0);
+  const Pass pass{first.epoch_number(), first.iteration()};
+  const uint64_t number = pass.name();
+  if (first.job() != request.job() || first.plan() != request.plan()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a state of job '", request.job(), "' and its pipeline; got ",
+        "one of job '", first.job(), "'"));
+  }
+  const auto found = run.epochs.find(number);
+  Epoch* epoch = found == run.epochs.end() ? nullptr : &found->second;
+  std::map<uint32_t, ConsumerState> states;
+  if (epoch != nullptr) {
+    // Others have brought the same states, and this one's place is free; or it
+    // asks again.
+    const auto session = epoch->sessions.find(request.slot());
+    const bool has_place = session == epoch->sessions.end() ||
+                           IsSame(session->second.opener, request.opener());
+    if (has_place && std::ranges::all_of(request.states(), [&](const auto& s) {
+          return epoch->restored.contains(HashBytes(Bytes(s)));
+        })) {
+      return true;
+    }
+    states = epoch->restoring;
+  }
+  // Another checkpoint's were left behind by an attempt that was given up.
+  if (!states.empty() &&
+      !IsSame(states.begin()->second.epoch(), first.epoch())) {
+    states.clear();
+  }
+  for (const ConsumerState& state : request.states()) {
+    states[state.slot()] = state;
+  }
+  if (states.size() < first.slots()) {
+    if (epoch == nullptr) {
+      // A place to wait in. Nothing is granted of it before all are here.
+      epoch = &BeginGeneration(run, pass, first.epoch().generation(),
+                               Progress(), first.manifest(), writes);
+    }
+    epoch->restoring = std::move(states);
+    return false;
+  }
+  std::vector<ConsumerState> all;
+  std::set<uint64_t> hashes;
+  for (auto& [slot, state] : states) {
+    hashes.insert(HashBytes(Bytes(state)));
+    all.push_back(std::move(state));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const Progress progress, Merge(all));
+  uint64_t generation = first.epoch().generation();
+  if (epoch != nullptr) {
+    generation = std::max(generation, epoch->state->id().generation());
+  }
+  if (run.record.slots() != request.slots()) {
+    run.record.set_slots(request.slots());
+    writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
+  }
+  Epoch& made = BeginGeneration(run, pass, generation + 1, progress,
+                                first.manifest(), writes);
+  made.restored = std::move(hashes);
+  WriteEpoch(made, writes);
+  if (request.slots() == first.slots()) {
+    for (const ConsumerState& state : all) {
+      for (const uint64_t bundle : state.kept()) {
+        made.state->Keep(state.slot(), bundle, writes);
+      }
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
+                                                int64_t now_ms,
+                                                Writes& writes) {
+  if (request.slots() == 0 || request.slot() >= request.slots()) {
+    return absl::InvalidArgumentError(absl::StrCat("consumer must be in [0, ",
+                                                   request.slots(), "); got ",
+                                                   request.slot()));
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(Run * run, OpenRun(request, now_ms, writes));
+  run->used_ms = now_ms;
+  OpenReply reply;
+  const bool is_restored =
+      request.states_size() > 0 && !request.is_same_consumer();
+  Pass pass{request.epoch(), request.iteration()};
+  if (request.states_size() > 0) {
+    pass = {request.states(0).epoch_number(), request.states(0).iteration()};
+  }
+  const uint64_t number = pass.name();
+  // Of an engine that has died since: another one has opened.
+  const auto known = run->epochs.find(number);
+  if (known != run->epochs.end()) {
+    const auto session = known->second.sessions.find(request.slot());
+    if (session != known->second.sessions.end() &&
+        session->second.opener.consumer() == request.opener().consumer() &&
+        session->second.opener.request() > request.opener().request()) {
+      return absl::AbortedError("it was opened again since");
+    }
+  }
+  if (is_restored) {
+    PENSTOCK_ASSIGN_OR_RETURN(const bool is_done,
+                              Restore(*run, request, writes));
+    if (!is_done) return reply;
+  }
+  auto it = run->epochs.find(number);
+  if (request.is_same_consumer() &&
+      (it == run->epochs.end() || request.states_size() != 1 ||
+       !IsSame(it->second.state->id(), request.states(0).epoch()))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("epoch ", number, " of job '", request.job(),
+                     "' was restored by others meanwhile, or is over"));
+  }
+  if (it == run->epochs.end()) {
+    BeginGeneration(*run, pass, 1, Progress(), 0, writes);
+    it = run->epochs.find(number);
+  }
+  Epoch& epoch = it->second;
+  if (!epoch.failure.ok()) return epoch.failure;
+  if (!epoch.restoring.empty() && !is_restored) return reply;
+  const auto [place, is_new] = epoch.sessions.try_emplace(request.slot());
+  Session& session = place->second;
+  const Opener& opener = request.opener();
+  if (is_new || !IsSame(session.opener, opener)) {
+    if (!is_new && IsLive(session, now_ms) && !request.is_same_consumer() &&
+        !is_restored && request.on_existing() == OpenRequest::ERROR &&
+        session.opener.consumer() != opener.consumer()) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "consumer ", request.slot(), " of job '", request.job(),
+          "' is being read by somebody else: give this one another job name, ",
+          "or on_existing=\"attach\" to take its place"));
+    }
+    session = Session();
+    session.opener = opener;
+    Tell(epoch);
+    WriteEpoch(epoch, writes);
+  }
+  session.heard_ms = now_ms;
+  *reply.mutable_epoch() = epoch.state->id();
+  reply.set_term(term_);
+  reply.set_seed(run->record.seed());
+  reply.set_manifest(epoch.manifest);
+  *reply.mutable_done() = epoch.state->done().ToRuns();
+  SetInherited(epoch.state->inherited(), reply);
+  if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
+  if (const Manifest* manifest = FindManifest(epoch.manifest)) {
+    Manifest once = *manifest;
+    once.set_passes(1);
+    reply.set_bundles_in_pass(BundlesOf(once).value_or(0));
+  }
+  return reply;
+}
+
+}  // namespace penstock::service
