@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "penstock/main/functions_python.h"
 #include "penstock/main/meta_command.h"
+#include "penstock/main/worker_command.h"
 #include "penstock/session/serve.h"
 #include "penstock/session/version.h"
 
@@ -30,6 +31,7 @@ constexpr char kHelp[] =
   penstock run FILE:NAME [--seconds N]   drain a pipeline, show what it did
   penstock explain FILE:NAME | TRACE     what limits a pipeline, and what to do
   penstock tune FILE:NAME [--write F]    the best settings, measured
+  penstock worker --dispatcher HOST:PORT computes for trainers elsewhere
   penstock meta check DIR                is a dispatcher's store whole?
   penstock meta salvage DIR NEW          a new store of what is whole
   penstock functions --python            the native functions, as Python
@@ -138,6 +140,10 @@ int Main(int argc, char** argv) {
     return RunPython(args[0], rest);
   }
   if (args[0] == "meta") return RunMeta(rest);
+  if (args[0] == "worker") {
+    KeepFreedMemory();
+    return RunWorker(rest);
+  }
   if (args[0] == "functions") {
     if (rest.empty() || rest[0] != "--python" || rest.size() > 2) {
       return Usage("expected `penstock functions --python [image|...]`");
@@ -146,8 +152,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   return Usage(
-      "expected run, explain, tune, meta, functions, --version or --help; "
-      "got " +
+      "expected run, explain, tune, worker, meta, functions, --version or "
+      "--help; got " +
       args[0]);
 }
 
