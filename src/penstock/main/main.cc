@@ -154,7 +154,10 @@ int Main(int argc, char** argv) {
   if (args[0] == "up") return RunUp(rest);
   if (args[0] == "meta") return RunMeta(rest);
   if (args[0] == "dispatcher") return RunDispatcher(rest);
-  if (args[0] == "worker") return RunWorker(rest);
+  if (args[0] == "worker") {
+    KeepFreedMemory();
+    return RunWorker(rest);
+  }
   if (args[0] == "doctor") return RunDoctor(rest);
   if (args[0] == "certs") return RunCerts(rest);
   if (IsAdminCommand(args[0])) return RunAdmin(args[0], rest);

@@ -37,7 +37,7 @@ class CompressionChoice final {
   struct Seen {
     Compression compression;
     double nanos_per_byte = 0;  // 0: not tried yet
-    double ratio = 1;           // bytes that are left of one
+    double ratio = 0;           // bytes that are left of one
   };
   // Nanoseconds until a byte is there.
   double Cost(const Seen& seen) const;

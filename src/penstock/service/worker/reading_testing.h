@@ -5,11 +5,14 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "penstock/service/rpc/channel.h"
@@ -70,6 +73,26 @@ class Reading final {
     is_reading_ = false;
     if (!Await(kRead)) return std::nullopt;
     return Parse();
+  }
+  // The header alone of the next message, of which nothing is copied.
+  std::optional<FrameHeader> NextHeader() {
+    BeginRead();
+    is_reading_ = false;
+    if (!Await(kRead)) return std::nullopt;
+    std::vector<grpc::Slice> slices;
+    message_.Dump(&slices);
+    std::string head;
+    uint32_t size = 0;
+    for (const grpc::Slice& slice : slices) {
+      const size_t most = head.size() < 4 ? 4096 : size + 4 - head.size();
+      head.append(reinterpret_cast<const char*>(slice.begin()),
+                  std::min(slice.size(), most));
+      if (head.size() >= 4) std::memcpy(&size, head.data(), 4);
+      if (head.size() >= 4 && head.size() >= size + 4) break;
+    }
+    FrameHeader header;
+    header.ParseFromString(head.substr(4, size));
+    return header;
   }
   // The same if it comes within `wait`.
   std::optional<Piece> NextWithin(std::chrono::milliseconds wait) {

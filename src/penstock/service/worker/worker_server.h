@@ -76,6 +76,10 @@ class WorkerServer final {
   WorkerServer& operator=(const WorkerServer&) = delete;
 
   const std::string& address() const { return address_; }
+  // Of local_frames.h; empty: none.
+  std::string local_socket() const {
+    return local_ == nullptr ? "" : local_->name();
+  }
 
   // Takes no more leases. What nobody reads goes back at once; a reading goes
   // on to its end, or is ended after a whole frame when patience is over. What

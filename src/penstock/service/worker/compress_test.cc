@@ -1,0 +1,94 @@
+#include "penstock/service/worker/compress.h"
+
+#include <lz4.h>
+#include <zstd.h>
+
+#include <random>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace penstock::service {
+namespace {
+
+constexpr size_t kFrame = 1'000'000;
+
+std::string Text() {
+  std::string text;
+  while (text.size() < 100'000) text += "the same words again and again; ";
+  return text;
+}
+
+TEST(CompressTest, GivesTheBytesBack) {
+  const std::string text = Text();
+  const auto lz4 = Compress(COMPRESSION_LZ4, text);
+  ASSERT_TRUE(lz4.has_value());
+  EXPECT_LT(lz4->size(), text.size() / 10);
+  std::string plain(text.size(), '\0');
+  EXPECT_EQ(LZ4_decompress_safe(lz4->data(), plain.data(),
+                                static_cast<int>(lz4->size()),
+                                static_cast<int>(plain.size())),
+            static_cast<int>(text.size()));
+  EXPECT_EQ(plain, text);
+  const auto zstd = Compress(COMPRESSION_ZSTD, text);
+  ASSERT_TRUE(zstd.has_value());
+  plain.assign(text.size(), '\0');
+  EXPECT_EQ(
+      ZSTD_decompress(plain.data(), plain.size(), zstd->data(), zstd->size()),
+      text.size());
+  EXPECT_EQ(plain, text);
+}
+
+TEST(CompressTest, LeavesAloneWhatDoesNotGetSmaller) {
+  std::minstd_rand random(1);
+  std::string noise(10'000, '\0');
+  for (char& c : noise) c = static_cast<char>(random());
+  EXPECT_FALSE(Compress(COMPRESSION_LZ4, noise).has_value());
+  EXPECT_FALSE(Compress(COMPRESSION_ZSTD, noise).has_value());
+  EXPECT_FALSE(Compress(COMPRESSION_LZ4, "").has_value());
+  EXPECT_FALSE(Compress(COMPRESSION_NONE, Text()).has_value());
+}
+
+// Sends frames over a stream of this rate, with compressions of these rates and
+// ratios; gives what is chosen in the end.
+Compression Settles(double drain_bytes_per_ns, double lz4_ratio,
+                    double zstd_ratio) {
+  CompressionChoice choice({COMPRESSION_LZ4, COMPRESSION_ZSTD});
+  Compression last = COMPRESSION_NONE;
+  for (int frame = 0; frame < 100; ++frame) {
+    last = choice.Next();
+    size_t bytes = kFrame;
+    if (last != COMPRESSION_NONE) {
+      const bool is_lz4 = last == COMPRESSION_LZ4;
+      bytes = static_cast<size_t>(kFrame * (is_lz4 ? lz4_ratio : zstd_ratio));
+      choice.OnCompressed(last, kFrame, bytes,
+                          static_cast<int64_t>(kFrame / (is_lz4 ? 0.7 : 0.4)));
+    }
+    choice.OnDrained(bytes, static_cast<int64_t>(static_cast<double>(bytes) /
+                                                 drain_bytes_per_ns));
+  }
+  return last;
+}
+
+TEST(CompressionChoiceTest, SendsWhatIsThereFirst) {
+  EXPECT_EQ(Settles(10, 0.5, 0.3), COMPRESSION_NONE) << "a fast network";
+  EXPECT_EQ(Settles(0.125, 0.5, 0.45), COMPRESSION_LZ4) << "1 Gbit/s";
+  EXPECT_EQ(Settles(0.0125, 0.5, 0.3), COMPRESSION_ZSTD) << "100 Mbit/s";
+  EXPECT_EQ(Settles(0.0125, 1, 1), COMPRESSION_NONE) << "noise";
+}
+
+TEST(CompressionChoiceTest, UsesOnlyWhatTheClientCanRead) {
+  CompressionChoice none({COMPRESSION_NONE});
+  CompressionChoice zstd({COMPRESSION_ZSTD, static_cast<Compression>(77)});
+  for (int frame = 0; frame < 50; ++frame) {
+    none.OnDrained(1, 1'000'000);
+    zstd.OnDrained(1, 1'000'000);
+    EXPECT_EQ(none.Next(), COMPRESSION_NONE);
+    const Compression next = zstd.Next();
+    EXPECT_TRUE(next == COMPRESSION_NONE || next == COMPRESSION_ZSTD);
+    zstd.OnCompressed(next, kFrame, kFrame / 2, 1);
+  }
+}
+
+}  // namespace
+}  // namespace penstock::service
