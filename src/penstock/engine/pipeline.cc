@@ -543,6 +543,33 @@ Iterator::Sealed Iterator::Seal(std::string state) const {
   return {writer.Take(), seal.ticket};
 }
 
+absl::StatusOr<Iterator::Parts> Iterator::TakeApart(std::string_view sealed) {
+  WireReader reader(sealed);
+  PENSTOCK_RETURN_IF_ERROR(reader.Varint().status());  // version
+  PENSTOCK_RETURN_IF_ERROR(reader.Bytes().status());   // name
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t count, reader.Varint());
+  for (uint64_t i = 0; i < count; ++i) {
+    PENSTOCK_RETURN_IF_ERROR(reader.Varint().status());
+    PENSTOCK_RETURN_IF_ERROR(reader.Varint().status());
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const std::string_view streams, reader.Bytes());
+  const auto covered =
+      static_cast<size_t>(streams.data() + streams.size() - sealed.data());
+  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t checksum, reader.Varint());
+  bool is_whole = checksum == io::Crc32c(sealed.substr(0, covered));
+  Parts parts;
+  parts.state = sealed.substr(0, sealed.size() - reader.rest().size());
+  if (!reader.is_at_end()) {
+    PENSTOCK_ASSIGN_OR_RETURN(parts.journal, reader.Bytes());
+    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t of_journal, reader.Varint());
+    is_whole &= of_journal == io::Crc32c(parts.journal) && reader.is_at_end();
+  }
+  if (is_whole) return parts;
+  return absl::DataLossError(
+      "damaged state: its checksum does not match\n  Use an earlier "
+      "checkpoint.");
+}
+
 absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
     std::shared_ptr<const Pipeline> pipeline, const Environment& environment,
     Instances& instances, std::string_view state, int64_t skip_rows,
@@ -571,21 +598,7 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
     random.push_back(node);
   }
   PENSTOCK_ASSIGN_OR_RETURN(const std::string_view streams, reader.Bytes());
-  const auto covered =
-      static_cast<size_t>(streams.data() + streams.size() - state.data());
-  PENSTOCK_ASSIGN_OR_RETURN(const uint64_t checksum, reader.Varint());
-  bool is_whole = checksum == io::Crc32c(state.substr(0, covered));
-  std::string_view journal;
-  if (!reader.is_at_end()) {
-    PENSTOCK_ASSIGN_OR_RETURN(journal, reader.Bytes());
-    PENSTOCK_ASSIGN_OR_RETURN(const uint64_t of_journal, reader.Varint());
-    is_whole &= of_journal == io::Crc32c(journal) && reader.is_at_end();
-  }
-  if (!is_whole) {
-    return absl::DataLossError(
-        "damaged state: its checksum does not match\n  Use an earlier "
-        "checkpoint.");
-  }
+  PENSTOCK_ASSIGN_OR_RETURN(const Parts parts, TakeApart(state));
   if (is_other) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a state of this pipeline (", expected,
@@ -599,7 +612,7 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   }
   if (environment.receiver != nullptr) {
     PENSTOCK_RETURN_IF_ERROR(
-        environment.receiver->Restore(journal, is_recovery));
+        environment.receiver->Restore(parts.journal, is_recovery));
   }
   std::unique_ptr<Iterator> iterator(
       new Iterator(std::move(pipeline), std::move(run)));

@@ -127,6 +127,12 @@ class Iterator final {
     uint64_t ticket = 0;
   };
   Sealed Seal(std::string state) const;
+  // What a sealed state is made of. DataLoss if it is damaged.
+  struct Parts {
+    std::string_view state;    // as Save() gave it
+    std::string_view journal;  // the receiver's
+  };
+  static absl::StatusOr<Parts> TakeApart(std::string_view sealed);
 
   const std::shared_ptr<const Pipeline>& pipeline() const { return pipeline_; }
   // What it has counted so far; may be read while it runs.

@@ -415,7 +415,8 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
         DiskOf(pipeline->options().kept_directory(), call.working_directory());
   }
   environment.sources = &service_;
-  environment.receiver = MakeReceiver(to_run.plan, call);
+  PENSTOCK_ASSIGN_OR_RETURN(environment.receiver,
+                            MakeReceiver(to_run.plan, call));
   environment.functions = &python_;
   environment.warn = [this](std::string_view text) { service_.Log(30, text); };
 
@@ -488,7 +489,7 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   return response;
 }
 
-std::shared_ptr<engine::Receiver> Session::MakeReceiver(
+absl::StatusOr<std::shared_ptr<engine::Receiver>> Session::MakeReceiver(
     const plan::Plan& plan, const MakeIterator& call) {
   bool is_distributed = false;
   bool is_plain = true;
@@ -498,6 +499,13 @@ std::shared_ptr<engine::Receiver> Session::MakeReceiver(
                 node.has_with_options();
     is_distributed |= is_source;
   }
+  if (call.states_size() > 0 && !(is_distributed && is_plain)) {
+    return absl::InvalidArgumentError(
+        "states of several readers go on together where nothing but prefetch "
+        "follows distribute(); got a pipeline with more\n  Load the state of "
+        "each reader in its own place, or move what follows before "
+        "distribute().");
+  }
   if (!is_distributed) return nullptr;
   service::Consumer::Options options;
   options.directory = call.working_directory();
@@ -506,7 +514,15 @@ std::shared_ptr<engine::Receiver> Session::MakeReceiver(
       std::clamp(limits_.memory_bytes / 16, kMinArenaBytes, kMaxReceivedBytes));
   options.is_plain = is_plain;
   options.random = RandomWord();
-  return std::make_shared<service::Consumer>(std::move(options));
+  auto consumer = std::make_shared<service::Consumer>(std::move(options));
+  std::vector<service::ConsumerState> states;
+  for (const MakeIterator::ReaderState& state : call.states()) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        states.emplace_back(),
+        service::Consumer::StateOf(state.state(), state.skip_rows()));
+  }
+  consumer->RestoreFrom(std::move(states));
+  return consumer;
 }
 
 io::FileSystem* Session::FilesFrom(const std::string& directory) {

@@ -93,8 +93,8 @@ class Session final {
   absl::StatusOr<FrameSender*> FindSender(uint64_t iterator);
   io::FileSystem* FilesFrom(const std::string& directory);
   // Where the plan's distributed rows come from; null: it has none.
-  std::shared_ptr<engine::Receiver> MakeReceiver(const plan::Plan& plan,
-                                                 const MakeIterator& call);
+  absl::StatusOr<std::shared_ptr<engine::Receiver>> MakeReceiver(
+      const plan::Plan& plan, const MakeIterator& call);
   // Where rows are kept in `name`, which may start from `directory`.
   std::shared_ptr<engine::KeptDisk> DiskOf(const std::string& name,
                                            const std::string& directory);

@@ -61,6 +61,39 @@ Consumer::~Consumer() {
   for (auto& [stream, known] : passes_) known.pass->Close();
 }
 
+absl::StatusOr<ConsumerState> Consumer::StateOf(std::string_view sealed,
+                                                uint64_t rows) {
+  PENSTOCK_ASSIGN_OR_RETURN(const engine::Iterator::Parts parts,
+                            engine::Iterator::TakeApart(sealed));
+  Journal journal;
+  if (!journal.ParseFromArray(parts.journal.data(),
+                              static_cast<int>(parts.journal.size()))) {
+    return absl::DataLossError("a state's journal is damaged");
+  }
+  const std::map<uint64_t, uint64_t> places = FindPlaces(parts.state);
+  if (journal.passes_size() != 1 || journal.passes(0).base().job().empty()) {
+    return absl::InvalidArgumentError(
+        "the states of several readers must be of readers that have begun; got "
+        "one that has not\n  Save states after the first element.");
+  }
+  RowLog log(journal.passes(0));
+  const auto place = places.find(journal.passes(0).stream());
+  const uint64_t row =
+      (place == places.end() ? log.begin() : place->second) + rows;
+  log.TrimTo(row);
+  if (log.begin() != row) {
+    return absl::InvalidArgumentError(
+        "a state of several readers must lie between batches; got one among "
+        "the elements that one batch was made into\n  Save it elsewhere.");
+  }
+  return log.base();
+}
+
+void Consumer::RestoreFrom(std::vector<ConsumerState> states) {
+  MutexLock lock(&mutex_);
+  states_ = std::move(states);
+}
+
 absl::StatusOr<Consumer::Source> Consumer::SourceOf(
     const plan::Distribution& distribution,
     const engine::Environment& environment, int node) {
@@ -120,6 +153,10 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
     options.job = absl::StrCat("reader-", absl::Hex(options_.random));
     if (restored != restored_.end())
       options.job = restored->second.base().job();
+  }
+  if (!states_.empty()) {
+    if (distribution.job().empty()) options.job = states_[0].job();
+    options.states = states_;
   }
   options.consumer = consumer_;
   options.seed = random.seed;

@@ -38,6 +38,14 @@ class Consumer final : public engine::Receiver {
     uint64_t random = 0;  // a word that nobody else has drawn
   };
   explicit Consumer(Options options);
+  // Where a reader was that had `rows` rows after a sealed state of it. Of one
+  // whose rows are those of its one pass, as they came (Options::is_plain).
+  static absl::StatusOr<ConsumerState> StateOf(std::string_view sealed,
+                                               uint64_t rows);
+  // Goes on where the readers of a checkpoint were, however many of them.
+  // Before any stream is started.
+  void RestoreFrom(std::vector<ConsumerState> states)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Passes that were not left or ended are kept for whoever goes on with them.
   ~Consumer() override;
 
@@ -89,6 +97,7 @@ class Consumer final : public engine::Receiver {
   uint64_t consumer_ ABSL_GUARDED_BY(mutex_);
   bool is_recovery_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint64_t, Journal::Pass> restored_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ConsumerState> states_ ABSL_GUARDED_BY(mutex_);
   std::map<int, Source> sources_ ABSL_GUARDED_BY(mutex_);     // by op
   std::map<uint64_t, Known> passes_ ABSL_GUARDED_BY(mutex_);  // by stream
   uint64_t num_states_ ABSL_GUARDED_BY(mutex_) = 0;           // saved

@@ -445,13 +445,17 @@ void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(bundle);
   if (reader == readers_.end() || reader->second.attempt != attempt) return;
+  // The worker was started again, and its memory is another.
+  const bool is_other_memory =
+      absl::IsPermissionDenied(status) &&
+      options_.link->ForgetMemory(reader->second.address);
   readers_.erase(reader);
   if (is_closing_ || client_ == nullptr) return;
   client_->OnBroken(bundle, attempt, std::string(status.message()));
   // What computing the bundle came to is not the worker's fault.
   if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
       !absl::IsDataLoss(status) && !absl::IsAborted(status) &&
-      client_->is_wanted(bundle)) {
+      client_->is_wanted(bundle) && !is_other_memory) {
     failure_ = status;
   }
   Tell(/*is_urgent=*/!status.ok());
@@ -500,6 +504,9 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
   if (resumed_) {
     *request.add_states() = resumed_->Wanted();
     request.set_is_same_consumer(is_recovery_);
+  } else {
+    request.mutable_states()->Add(options_.states.begin(),
+                                  options_.states.end());
   }
   return request;
 }
@@ -580,6 +587,10 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   settings.iteration = options_.iteration;
   std::optional<ConsumerState> state;
   uint64_t row = 0;
+  if (!resumed_ && !options_.states.empty()) {
+    settings.epoch_number = options_.states[0].epoch_number();
+    settings.iteration = options_.states[0].iteration();
+  }
   if (resumed_) {
     state = resumed_->base();
     settings.epoch_number = state->epoch_number();

@@ -48,6 +48,8 @@ class Pass final : public ReadingSink,
     uint64_t epoch = 0;
     uint64_t iteration = 0;
     bool needs_lineage = false;
+    // Where the readers of a checkpoint were, all of them: it begins there.
+    std::vector<ConsumerState> states;
     // Rows that were received and not yet given, in bytes.
     uint64_t budget_bytes = uint64_t{64} << 20;
   };

@@ -82,6 +82,14 @@ std::shared_ptr<WorkerMemory> ServiceLink::MemoryOf(
   return it == memories_.end() ? nullptr : it->second.memory;
 }
 
+bool ServiceLink::ForgetMemory(const std::string& address) {
+  MutexLock lock(&mutex_);
+  const auto it = memories_.find(address);
+  if (it == memories_.end() || it->second.memory == nullptr) return false;
+  memories_.erase(it);
+  return true;
+}
+
 void ServiceLink::OnSocket(const std::string& address,
                            const std::string& socket) {
   {
