@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock._connection import Start
 from penstock._engine import EngineGoneError
 from penstock._errors import (
     DeadlineExceededError,
@@ -18,7 +19,7 @@ from penstock._errors import (
     InvalidArgumentError,
     NotFoundError,
 )
-from penstock._iterator import Iterator, Start
+from penstock._iterator import Iterator
 from penstock._location import refused
 from penstock._options import Options
 from penstock._stats import IteratorStats, to_stats
