@@ -412,7 +412,8 @@ class Iterator(IteratorABC[Any]):
     def explain(self, cpu: Any = None, memory: Any = None) -> Explanation:
         """What limits it, as its consumer uses it.
 
-        The first call explains all since the iterator began, and has the engine
+        The first call explains the time since elements began to come (or, in
+        the first half second, since the iterator began), and has the engine
         measure in more detail from then on; later ones explain the time since
         the first.
 
