@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from penstock import _explain
-from penstock._errors import DeadlineExceededError
+from penstock._errors import DeadlineExceededError, FailedPreconditionError
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -34,17 +34,18 @@ def measured(
     runs = [_explain.of_dataset(dataset, seconds, budget, progress=progress)]
     if not is_worth_repeating(runs[0]):
         return runs[0]
+    each = time.monotonic() - begin
     while (
         len(runs) < _MAX_EPOCHS
         and sum(run.seconds for run in runs) < _ENOUGH_SECONDS
     ):
         left = seconds - (time.monotonic() - begin)
-        if left <= 0:
+        if left < each:
             break
         try:
             run = _explain.of_dataset(dataset, left, budget, progress=progress)
-        except DeadlineExceededError:  # The time is over.
-            break
+        except (DeadlineExceededError, FailedPreconditionError):
+            break  # It took longer than before, and its time was over.
         runs.append(run)
     return together(runs)
 
