@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock import _engine, _spec
+from penstock._connection import Start
 from penstock._errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -13,7 +14,7 @@ from penstock._errors import (
     UnimplementedError,
     UnsupportedFunctionError,
 )
-from penstock._iterator import Iterator, Start
+from penstock._iterator import Iterator
 from penstock._location import refused
 from penstock._options import Options
 from penstock._pipeline import (

@@ -94,6 +94,8 @@ class Engine:
         self.owner = os.getpid()
         self._lock = threading.Lock()
         self._is_gone = False
+        # Ended by ourselves, in the middle of a call: no fault of its own.
+        self.was_interrupted = False
         self._captures: set[str] = set()
         binary = binary_path()
         self._stderr = _scratch_file()
@@ -185,6 +187,7 @@ class Engine:
             except BaseException:
                 # An interrupt in the middle: half a message may be under way,
                 # so that this engine's next answer could not be trusted.
+                self.was_interrupted = True
                 self._is_gone = True
                 self._process.kill()
                 raise
@@ -359,8 +362,9 @@ def current() -> Engine:
     global _engine
     with _lock:
         if _engine is not None and not _engine.is_alive:
-            _engine.close()
-            _engine = None
+            # Let go of first: it is not to be closed twice.
+            gone, _engine = _engine, None
+            gone.close()
         if _engine is None:
             refusal = _inside.refuse_engine()
             if refusal is not None:

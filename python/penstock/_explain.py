@@ -127,6 +127,8 @@ class Explanation:
     _file: _tracing.TraceFile | None = None
     # Of what was run.
     _rewriting: Json | None = None
+    # Before its time was over.
+    _has_ended: bool = False
 
     def __str__(self) -> str:
         from penstock import _report_text
@@ -349,11 +351,13 @@ def of_dataset(
     most = _budget.seconds("seconds", seconds)
     path = None if trace is None else os.fsdecode(trace)
     file = _tracing.TraceFile(path)
-    report, notes, rewriting = _tracing.measure(
+    report, notes, rewriting, has_ended = _tracing.measure(
         dataset, most, budget or {}, file, progress
     )
     found = from_report(report, file, notes)
-    return dataclasses.replace(found, _rewriting=rewriting)
+    return dataclasses.replace(
+        found, _rewriting=rewriting, _has_ended=has_ended
+    )
 
 
 def of_iterator(iterator: Iterator, cpu: Any, memory: Any) -> Explanation:

@@ -19,13 +19,13 @@ from collections.abc import Iterator as IteratorABC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock import _iterator, _spec
+from penstock._connection import Position, Start
 from penstock._errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     InvalidTypeError,
     PenstockError,
 )
-from penstock._iterator import Position, Start
 from penstock._location import refused
 from penstock._pipeline import (
     INFINITE_CARDINALITY,

@@ -58,8 +58,9 @@ class _Ledger:
         self._leases: dict[int, _Lease] = {}
         self._ended: deque[_Lease] = deque()
         self._held_bytes = 0
-        # Frames that may be overwritten, not yet told.
-        self.released: deque[int] = deque()
+        # Frames that may be overwritten, not yet told. A dict, so that to put
+        # one there twice is to put it there once.
+        self.released: dict[int, None] = {}
 
     def lend(self, root: Array, frame: int, size: int) -> None:
         lease = _Lease(root, self._ended.append)
@@ -72,10 +73,12 @@ class _Ledger:
         """Counts what has ended; gives the bytes that are still held."""
         ended = self._ended
         while ended:
+            # An interrupt may come after any step; it is done again then.
             lease = ended[0]
-            if self._leases.pop(lease.frame, None) is not None:
+            if lease.frame in self._leases:
+                self.released[lease.frame] = None
+                del self._leases[lease.frame]
                 self._held_bytes -= lease.size
-                self.released.append(lease.frame)
             ended.popleft()
         return self._held_bytes
 
@@ -114,7 +117,7 @@ class FrameReader:
         self._released = self._ledger.released
         _readers.add(self)
 
-    def released(self) -> deque[int]:
+    def released(self) -> dict[int, None]:
         """The frames that may be overwritten, to be taken from here."""
         self._ledger.settle()
         return self._released
@@ -140,12 +143,12 @@ class FrameReader:
         root = np.frombuffer(memory, np.uint8, size, offset)
         if not prepared.has_arrays:
             result = self._take(root, prepared, False)
-            self._released.append(frame)
+            self._released[frame] = None
             return result
         held = self._ledger.settle() + size
         if held > self._mapped_bytes >> prepared.held_shift:
             result = self._take(root, prepared, True)
-            self._released.append(frame)
+            self._released[frame] = None
             return result
         self._ledger.lend(root, frame, size)
         if prepared.single is not None:

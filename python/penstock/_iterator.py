@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import atexit
 import base64
-import dataclasses
 import json
-import math
 import operator
 import os
 import reprlib
-import select
-import socket
-import struct
 import threading
-import time
 import weakref
 import zlib
-from collections import deque
 from collections.abc import Iterator as IteratorABC
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock import _engine, _errors, _options, _rewrites
 from penstock._chunk import RowError
+from penstock._connection import END, FAILED, Connection, Position, Start
 from penstock._engine import EngineGoneError
 from penstock._errors import (
     DataLossError,
@@ -31,7 +26,6 @@ from penstock._errors import (
     InvalidArgumentError,
     PenstockError,
 )
-from penstock._frames import FrameReader
 from penstock._location import refused, warn
 from penstock._stats import IteratorStats, to_stats
 
@@ -41,272 +35,34 @@ if TYPE_CHECKING:
     from penstock._dataset import Dataset
     from penstock._explain import Explanation
 
-# Engine to package: kind, segment, offset, bytes, rows, frame, state offset,
-# state bytes, rows to skip after that state.
-_EVENT = struct.Struct("<IIQQQQQQQ")
-_ROWS = 4
-_FRAME = 1
-_END = 2
-_FAILED = 3
-# Package to engine: kind, microseconds since the frame before, value.
-_WORD = struct.Struct("<IIQ")
-_DEMAND = 1
-_CONSUMED = 2
-_RELEASED = 3
-_WAITED = 4
-_LEFT = 5
-_MAX_GAP_US = (1 << 32) - 1
-_RECEIVE_BYTES = 64 * _EVENT.size
-# Words to the engine gather until it is waited for, or there are this many.
-_FLUSH_BYTES = 16 * _WORD.size
-_RETRY_MS = 10
-# A Ctrl-C that comes between Python's look for one and the wait would otherwise
-# be seen only when the next rows come.
-_LOOK_MS = 1000
-
 _STATE_VERSION = 1
 
 
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """What an iterator begins with, where it is not the engine's to choose."""
-
-    epoch: int | None = None
-    # What all that has no seed of its own is seeded from.
-    seed: int | None = None
+_NOTHING: IteratorABC[Any] = iter(())
 
 
-@dataclasses.dataclass(frozen=True)
-class Position:
-    """A frame's state, and how many of its rows were returned since."""
+class _Place(NamedTuple):
+    """Where an iterator stands: rows at hand, and how to go on without them.
 
+    One value, so that an interrupt finds the old one or the new one and never
+    something between: what is not yet in it has not happened.
+    """
+
+    # The state that frames were last sent with, and rows since, up to the end
+    # of those at hand.
     state: bytes
-    skip: int
-
-
-def _working_directory() -> str:
-    """Where relative file names start from; nothing if it was removed."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return ""
-
-
-class _Connection:
-    """One iterator of the engine: its socket, and frames from its segments."""
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        position: Position | None,
-        start: Start,
-        defaults: dict[str, Any],
-        is_recovery: bool,
-        rewriting: dict[str, Any] | None,
-    ) -> None:
-        near, far = socket.socketpair()
-        try:
-            with far:
-                body = self._request(dataset, position, start, defaults)
-                body["is_recovery"] = is_recovery
-                if rewriting is not None:
-                    body["rewriting"] = rewriting
-                if dataset._knobs and rewriting == dataset._rewriting:
-                    body["knobs"] = dataset._knobs
-                info = self._make(dataset, body, far)
-        except BaseException:
-            near.close()
-            raise
-        near.setblocking(False)
-        self.owner = os.getpid()
-        self.initial_state = _engine.from_base64(info.get("state", ""))
-        self.is_row_exact = bool(info.get("is_row_exact", False))
-        self.fingerprint: str = info.get("fingerprint", "")
-        # What is run: as it was asked for, or as the engine decided.
-        self.rewriting = rewriting
-        if "rewriting" in info:
-            self.rewriting = _rewrites.checked(info["rewriting"])
-        self._iterator = info.get("iterator", 0)
-        self._socket = near
-        self._poll = select.poll()
-        self._poll.register(near, select.POLLIN)
-        self._partial = b""
-        self._events: deque[tuple[int, ...]] = deque()
-        self._outgoing = b""
-        # Rows to ask for next: the first starts the iterator. In row-exact mode
-        # those that were returned since are asked for anew.
-        self._due = 1
-        # When the last frame was handed over, and how long until the next one
-        # was asked for.
-        self._given_at = time.perf_counter_ns()
-        self._gap_us = 0
-        # Whether an exception would find nothing half done.
-        self.is_waiting = False
-        # A wait that goes on past it is given up; of time.monotonic().
-        self.deadline = math.inf
-        self.is_traced = False
-        engine, iterator = self.engine, self._iterator
-
-        def get_segment(number: int) -> int:
-            body = {"iterator": iterator, "segment": number}
-            return engine.call("get_segment", body)[1][0]
-
-        self.reader = FrameReader(dataset.element_spec, get_segment)
-
-    @staticmethod
-    def _request(
-        dataset: Dataset,
-        position: Position | None,
-        start: Start,
-        defaults: dict[str, Any],
-    ) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "plan": dataset._plan,
-            "working_directory": _working_directory(),
-            "defaults": defaults,
-            "last": dataset._last_states(),
-        }
-        if position is not None:
-            body["state"] = _engine.to_base64(position.state)
-            body["skip_rows"] = position.skip
-        if start.epoch is not None:
-            body["epoch"] = start.epoch
-        if start.seed is not None:
-            body["seed"] = start.seed
-        return body
-
-    def _make(
-        self, dataset: Dataset, body: dict[str, Any], far: socket.socket
-    ) -> dict[str, Any]:
-        def ask(engine: _engine.Engine) -> dict[str, Any]:
-            engine.add_captures(dataset._captures)
-            self.engine = engine
-            return engine.call("make_iterator", body, [far.fileno()])[0]
-
-        info: dict[str, Any] = _engine.with_engine(ask)
-        dataset._remember(info.get("random", ()))
-        return info
-
-    def stats(self) -> dict[str, Any]:
-        return self.engine.call("get_stats", {"iterator": self._iterator})[0]
-
-    def trace(self, every_ms: int, path: str = "") -> None:
-        """Has the engine measure from now on, and note it in a file."""
-        body = {"iterator": self._iterator, "every_ms": every_ms, "path": path}
-        self.engine.call("trace", body)
-        self.is_traced = True
-
-    def explain(self, budget: dict[str, Any], save: str) -> dict[str, Any]:
-        """The report of what was measured, which goes to `save` as well."""
-        body = {"iterator": self._iterator, "budget": budget, "save": save}
-        return self.engine.call("explain", body)[0]
-
-    def discard(self) -> tuple[int, bool]:
-        """Takes the next frame and looks at none of its rows.
-
-        Returns:
-            The number of its rows, and whether it was the end.
-        """
-        kind, segment, offset, size, rows, frame, *_ = self.next_event()
-        if kind == _FAILED:
-            failure = self.reader.read_error(segment, offset, size)
-            raise _errors.from_status(failure.code, failure.message)
-        if kind == _END:
-            return 0, True
-        self.taken(frame)
-        self.reader.released().append(frame)
-        return rows, False
-
-    def next_event(self) -> tuple[int, ...]:
-        """The next message; EngineGoneError if there will be none."""
-        if self._due:
-            self._outgoing += _WORD.pack(_DEMAND, 0, self._due)
-            self._due = 0
-            self.flush()
-        now = time.perf_counter_ns()
-        self._gap_us = (now - self._given_at) // 1000
-        events = self._events
-        if not events:
-            self._receive()
-            waited = time.perf_counter_ns() - now
-            self._outgoing += _WORD.pack(_WAITED, 0, waited)
-            now += waited
-        self._given_at = now
-        event = events.popleft()
-        if self.is_row_exact:
-            self._due = event[_ROWS]
-        return event
-
-    def _receive(self) -> None:
-        self.flush()
-        data = self._partial
-        while len(data) < _EVENT.size:
-            try:
-                more = self._socket.recv(_RECEIVE_BYTES)
-            except BlockingIOError:
-                self.is_waiting = True
-                self._poll.poll(self._patience_ms())
-                self.is_waiting = False
-                self.flush()
-                continue
-            except OSError:
-                raise EngineGoneError from None
-            if not more:
-                raise EngineGoneError
-            data += more
-        whole = len(data) // _EVENT.size * _EVENT.size
-        self._partial = data[whole:]
-        self._events.extend(_EVENT.iter_unpack(data[:whole]))
-
-    def _patience_ms(self) -> int:
-        most = _RETRY_MS if self._outgoing else _LOOK_MS
-        if self.deadline == math.inf:
-            return most
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return min(most, int(left * 1000) + 1)
-
-    def is_ready(self) -> bool:
-        """Whether `next_event` would not wait, or never come before asked."""
-        if self._events or self.is_row_exact:
-            return True
-        self.flush()  # The engine may wait for what is due.
-        return bool(self._poll.poll(0))
-
-    def taken(self, frame: int) -> None:
-        """Tells the engine, soon, that `frame` was taken."""
-        gap = min(self._gap_us, _MAX_GAP_US)
-        self._outgoing += _WORD.pack(_CONSUMED, gap, frame)
-        if len(self._outgoing) >= _FLUSH_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Sends what is due; never waits for the engine to read it."""
-        released = self.reader.released()
-        while released:
-            self._outgoing += _WORD.pack(_RELEASED, 0, released.popleft())
-        if self._outgoing:
-            try:
-                sent = self._socket.send(self._outgoing)
-            except BlockingIOError:
-                return
-            except OSError:
-                raise EngineGoneError from None
-            self._outgoing = self._outgoing[sent:]
-
-    def leave(self, rows: int) -> None:
-        """Says that no more is wanted, `rows` rows after the last state."""
-        if self.owner != os.getpid():
-            return
-        self._outgoing += _WORD.pack(_LEFT, 0, rows)
-        try:
-            self.flush()
-        except EngineGoneError:
-            pass  # Then nobody is there to hear it.
-
-    def close(self) -> None:
-        self._socket.close()
+    frame_rows: int = 0
+    # Of the current frame: what is left up to its next error, then the errors
+    # from `part` on, each with the rows after it.
+    rows: IteratorABC[Any] = _NOTHING
+    parts: Sequence[tuple[RowError, list[Any]]] = ()
+    part: int = 0
+    parts_rows: int = 0  # errors included
+    frames: int = 0  # that were taken
+    has_ended: bool = False
+    failure: PenstockError | None = None  # of all, to be raised yet
+    fingerprint: str = ""
+    rewriting: dict[str, Any] | None = None
 
 
 class Iterator(IteratorABC[Any]):
@@ -332,31 +88,34 @@ class Iterator(IteratorABC[Any]):
     def __init__(self, dataset: Dataset, start: Start | None = None) -> None:
         self._dataset = dataset
         self._start = start or Start()
-        # What is run: the dataset's own, or that of a state.
-        self._rewriting = dataset._rewriting
         self._defaults = _options.defaults().to_json()
         self._lock = threading.RLock()
         self._is_closed = False
-        # The part of the current frame up to its next error.
-        self._rows: IteratorABC[Any] = iter(())
-        # Then the errors, each with the rows after it.
-        self._parts: deque[tuple[RowError, list[Any]]] = deque()
-        self._state = b""
-        self._frame_rows = 0  # of the current frame, all of it
-        self._parts_rows = 0  # in _parts, errors included
-        self._has_ended = False
         # Where the engine last died, as a count of frames and rows.
-        self._frames_taken = 0
         self._died_at: tuple[int, int] | None = None
-        self._connection: _Connection | None = None
+        # Those of _place, or none: found again there.
+        self._rows: IteratorABC[Any] = _NOTHING
+        self._connection: Connection | None = None
         try:
-            self._connect(None)
+            connection = self._made(None, dataset._rewriting)
         except PenstockError as error:
             # Such as of the options around this line; others say where.
             if "\n  at " in str(error) or not self._defaults:
                 raise
             raise refused(type(error), str(error)) from None
+        # All else follows from it.
+        self._place = _Place(
+            state=connection.initial_state,
+            fingerprint=connection.fingerprint,
+            rewriting=connection.rewriting,
+        )
+        self._connection = connection
         _iterators.add(self)
+
+    @property
+    def _rewriting(self) -> dict[str, Any] | None:
+        """What is run: the dataset's own, or that of a state."""
+        return self._place.rewriting
 
     def __iter__(self) -> Iterator:
         return self
@@ -371,14 +130,23 @@ class Iterator(IteratorABC[Any]):
     def _advance(self) -> Any:
         with self._lock:
             while True:
-                for element in self._rows:
+                place = self._place
+                rows = self._rows = place.rows
+                for element in rows:
                     return element
-                if self._parts:
-                    error, rows = self._parts.popleft()
-                    self._parts_rows -= 1 + len(rows)
-                    self._rows = iter(rows)
-                    raise _errors.from_status(error.code, error.message)
-                if self._has_ended:
+                if place.part < len(place.parts):
+                    error, later = place.parts[place.part]
+                    failure = _errors.from_status(error.code, error.message)
+                    self._place = place._replace(
+                        rows=iter(later),
+                        part=place.part + 1,
+                        parts_rows=place.parts_rows - 1 - len(later),
+                    )
+                    raise failure
+                if place.failure is not None:
+                    self._place = place._replace(failure=None)
+                    raise place.failure
+                if place.has_ended:
                     raise StopIteration
                 if self._is_closed:
                     raise _closed()
@@ -387,28 +155,23 @@ class Iterator(IteratorABC[Any]):
     def _take_frame(self) -> None:
         """Makes the next frame the current one, whatever it takes."""
         connection = self._connection
-        if connection is None or connection.owner != os.getpid():
-            connection = self._connect(self._position(), is_recovery=True)
-        failure = None
+        if connection is None or not connection.is_usable:
+            connection = self._reconnect()
         try:
             event = connection.next_event()
-            failure = self._read(connection, event)
+            place = self._read(connection, event)
         except EngineGoneError:
             self._recover(connection)
+            return
         except BaseException:
-            if not connection.is_waiting:
-                # Interrupted with something half done: begin again where the
-                # last element was returned.
+            if not connection.is_whole:
                 self._disconnect()
-            connection.is_waiting = False
             raise
-        if failure is not None:
-            raise _errors.from_status(failure.code, failure.message)
+        self._place = place
+        connection.is_whole = True
 
-    def _read(
-        self, connection: _Connection, event: tuple[int, ...]
-    ) -> RowError | None:
-        """Makes an event's rows the current ones; gives its failure, if any."""
+    def _read(self, connection: Connection, event: tuple[int, ...]) -> _Place:
+        """Where an event leads to."""
         (
             kind,
             segment,
@@ -421,96 +184,101 @@ class Iterator(IteratorABC[Any]):
             skip,
         ) = event
         reader = connection.reader
+        before = self._place
+        if kind == FAILED:
+            failure = reader.read_error(segment, offset, size)
+            return before._replace(
+                has_ended=True,
+                failure=_errors.from_status(failure.code, failure.message),
+            )
         state = b""
         if state_size:
             memory = reader.segment(segment)
             state = memory[state_at : state_at + state_size]
-        if kind == _END:
-            self._become([], [], state, 0, skip)
-            self._has_ended = True
+        elements: list[Any] = []
+        errors: list[RowError] = []
+        if kind == END:
+            rows = 0
             connection.taken(number)
             connection.flush()
-            return None
-        if kind == _FAILED:
-            self._has_ended = True
-            return reader.read_error(segment, offset, size)
-        frame = reader.read(segment, offset, size, number)
-        connection.taken(number)
-        self._become(frame.elements, frame.errors, state, rows, skip)
-        self._frames_taken += 1
-        return None
-
-    def _become(
-        self,
-        elements: list[Any],
-        errors: list[RowError],
-        state: bytes,
-        rows: int,
-        skip: int,
-    ) -> None:
-        parts: deque[tuple[RowError, list[Any]]] = deque()
+        else:
+            elements, errors = reader.read(segment, offset, size, number)
+            connection.taken(number)
+        parts: list[tuple[RowError, list[Any]]] = []
         end = len(elements)
         for error in reversed(errors):
-            parts.appendleft((error, elements[error.row + 1 : end]))
+            parts.append((error, elements[error.row + 1 : end]))
             end = error.row
-        self._parts = parts
-        self._parts_rows = rows - end
-        # As if the frame began where its state does, with those rows returned.
-        self._frame_rows = skip + rows
-        self._state = state
-        self._rows = iter(elements[:end] if errors else elements)
+        parts.reverse()
+        return _Place(
+            rows=iter(elements[:end] if errors else elements),
+            parts=parts,
+            parts_rows=rows - end if errors else 0,
+            # As if the frame began where its state does, with those rows
+            # returned.
+            frame_rows=skip + rows,
+            state=state,
+            frames=before.frames + 1,
+            has_ended=kind == END,
+            fingerprint=before.fingerprint,
+            rewriting=before.rewriting,
+        )
 
     def _position(self) -> Position:
         """After the last element returned; at next to no cost."""
-        left = operator.length_hint(self._rows) + self._parts_rows
-        return Position(self._state, self._frame_rows - left)
+        place = self._place
+        left = operator.length_hint(place.rows) + place.parts_rows
+        return Position(place.state, place.frame_rows - left)
 
-    def _recover(self, connection: _Connection) -> None:
+    def _recover(self, connection: Connection) -> None:
         """Goes on with another engine at the last row that was returned."""
-        position = self._position()
-        here = (self._frames_taken, position.skip)
+        here = (self._place.frames, self._position().skip)
+        engine = connection.engine
         death = None
-        if not connection.engine.is_alive or self._died_at == here:
-            death = connection.engine.death()
+        if not engine.is_alive or self._died_at == here:
+            death = engine.death()
         self._disconnect()
-        if self._died_at == here:
-            self._died_at = None
-            raise EngineDiedError(
-                f"the engine died twice at the same element; {death}"
-            ) from None
-        self._died_at = here
-        self._connect(position, is_recovery=True)
+        if not engine.was_interrupted:
+            if self._died_at == here:
+                self._died_at = None
+                raise EngineDiedError(
+                    f"the engine died twice at the same element; {death}"
+                ) from None
+            self._died_at = here
+        self._reconnect()
 
-    def _connect(
-        self, position: Position | None, is_recovery: bool = False
-    ) -> _Connection:
-        self._disconnect()
-        connection = _Connection(
+    def _made(
+        self,
+        position: Position | list[Position] | None,
+        rewriting: dict[str, Any] | None,
+        is_recovery: bool = False,
+    ) -> Connection:
+        return Connection(
             self._dataset,
             position,
             self._start,
             self._defaults,
             is_recovery,
-            self._rewriting,
+            rewriting,
         )
-        self._connection = connection
-        self._fingerprint = connection.fingerprint
-        self._rewriting = connection.rewriting
-        if position is None:
-            self._state = connection.initial_state
-            self._frame_rows = 0
-        else:
-            self._state = position.state
-            self._frame_rows = position.skip
-        self._rows = iter(())
-        self._parts = deque()
-        self._parts_rows = 0
-        return connection
+
+    def _reconnect(self) -> Connection:
+        """Begins anew in the engine, after the last element returned."""
+        self._disconnect()
+        rewriting = self._place.rewriting
+        made = self._made(self._position(), rewriting, is_recovery=True)
+        self._connection = made
+        return made
 
     def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _go_to(self, place: _Place) -> None:
+        """Forgets the rows at hand."""
+        self._rows = _NOTHING
+        self._place = place
 
     def _is_ready(self) -> bool:
         """Whether the next element, or the end, comes without a wait.
@@ -518,12 +286,13 @@ class Iterator(IteratorABC[Any]):
         Of a pipeline that computes only what is asked for, it is always true.
         """
         with self._lock:
-            if operator.length_hint(self._rows) or self._parts:
+            place = self._place
+            if operator.length_hint(place.rows) or place.parts_rows:
                 return True
-            if self._has_ended or self._is_closed:
+            if place.has_ended or self._is_closed:
                 return True
             connection = self._connection
-            if connection is None or connection.owner != os.getpid():
+            if connection is None or not connection.is_usable:
                 return False
             try:
                 return connection.is_ready()
@@ -544,7 +313,7 @@ class Iterator(IteratorABC[Any]):
         text = _engine.to_base64(position.state)
         state = {
             "version": _STATE_VERSION,
-            "fingerprint": self._fingerprint,
+            "fingerprint": self._place.fingerprint,
             "state": text,
             "skip": position.skip,
             "crc32": _crc32(text, position.skip, self._rewriting),
@@ -553,66 +322,55 @@ class Iterator(IteratorABC[Any]):
             state["rewriting"] = self._rewriting
         return state
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(
+        self, state: dict[str, Any] | Sequence[dict[str, Any]]
+    ) -> None:
         """Goes to where `state` was taken: the element after it comes next.
 
         A state of a pipeline that `tune` has rewritten fits that pipeline as it
         was written, too, and the other way round: it goes on as it was begun.
 
+        Readers of a distributed job load their own states if there are as many
+        of them as there were. If there are more or fewer, each of them loads
+        the list of all states of the checkpoint.
+
         Raises:
             DataLossError: The state is damaged.
             InvalidArgumentError: It is of another pipeline.
         """
-        try:
-            text, skip = state["state"], state["skip"]
-            if type(skip) is not int or not 0 <= skip < 1 << 63:
-                raise ValueError
-            rewriting = state.get("rewriting")
-            is_whole = state["crc32"] == _crc32(text, skip, rewriting)
-            if rewriting is not None and is_whole:
-                rewriting = _rewrites.checked(rewriting)
-            data = base64.b64decode(text, validate=True)
-            is_known = state["version"] == _STATE_VERSION
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise refused(
-                DataLossError,
-                "a state must be a dict as state_dict() gave it; got "
-                f"{reprlib.repr(state)}: it is damaged, or something else.\n"
-                "  Use an earlier checkpoint.",
-            ) from None
-        if not is_known:
-            raise refused(
-                InvalidArgumentError,
-                f"a state must be of version {_STATE_VERSION}; got version "
-                f"{state['version']!r}.\n  Load it with the version of "
-                "penstock that saved it.",
-            )
-        if not is_whole:
-            raise refused(
-                DataLossError,
-                "a state must have the checksum "
-                f"{_crc32(text, skip, rewriting)}; got "
-                f"{state['crc32']!r}: it is damaged.\n"
-                "  Use an earlier checkpoint.",
-            )
+        rewriting: dict[str, Any] | None = None
+        position: Position | list[Position]
+        if isinstance(state, (list, tuple)):
+            position = [_read_state(each)[0] for each in state]
+            if not position:
+                raise refused(
+                    InvalidArgumentError,
+                    "states must be those of all readers; got an empty list",
+                )
+        else:
+            position, rewriting = _read_state(state)
         with self._lock:
             if self._is_closed:
                 raise _closed()
-            before = self._connection, self._rewriting
-            self._connection, self._rewriting = None, rewriting
             try:
-                self._connect(Position(data, skip))
+                made = self._made(position, rewriting)
             except PenstockError as error:
-                self._connection, self._rewriting = before
                 raise refused(type(error), str(error)) from None
-            except BaseException:
-                self._connection, self._rewriting = before
-                raise
-            self._say_if_other()
-            if before[0] is not None:
-                before[0].close()
-            self._has_ended = False
+            first = Position(made.initial_state, 0)
+            if isinstance(position, Position):
+                first = position
+            self._disconnect()
+            self._go_to(
+                _Place(
+                    state=first.state,
+                    frame_rows=first.skip,
+                    fingerprint=made.fingerprint,
+                    rewriting=made.rewriting,
+                )
+            )
+            self._connection = made
             self._died_at = None
+            self._say_if_other()
 
     def _say_if_other(self) -> None:
         """Warns if it goes on otherwise than its dataset would begin."""
@@ -645,7 +403,8 @@ class Iterator(IteratorABC[Any]):
     def explain(self, cpu: Any = None, memory: Any = None) -> Explanation:
         """What limits it, as its consumer uses it.
 
-        The first call explains all since the iterator began, and has the engine
+        The first call explains the time since elements began to come (or, in
+        the first half second, since the iterator began), and has the engine
         measure in more detail from then on; later ones explain the time since
         the first.
 
@@ -681,12 +440,19 @@ class Iterator(IteratorABC[Any]):
         Nothing else changes: arrays stay valid, and so does the position.
         """
         with self._lock:
-            position = self._position()
             self._disconnect()
-            self._rows = iter(())
-            self._parts.clear()
-            self._parts_rows = 0
-            self._state, self._frame_rows = position.state, position.skip
+            self._go_to(self._without_rows())
+
+    def _without_rows(self) -> _Place:
+        """The same place, to be read from again."""
+        position = self._position()
+        return self._place._replace(
+            rows=_NOTHING,
+            parts=[],
+            part=0,
+            parts_rows=0,
+            frame_rows=position.skip,
+        )
 
     def close(self) -> None:
         """Ends the iterator and frees what it holds in the engine.
@@ -698,8 +464,7 @@ class Iterator(IteratorABC[Any]):
                 self._connection.leave(self._position().skip)
             self._is_closed = True
             self._disconnect()
-            self._rows = iter(())
-            self._parts.clear()
+            self._go_to(self._without_rows())
 
     def __del__(self) -> None:
         connection = getattr(self, "_connection", None)
@@ -728,6 +493,45 @@ def _closed() -> FailedPreconditionError:
         "elements must be taken before the iterator is closed; got one that is "
         "closed.\n  Make another with iter(dataset).",
     )
+
+
+def _read_state(
+    state: Any,
+) -> tuple[Position, dict[str, Any] | None]:
+    """What `state_dict()` gave, if it is that and whole."""
+    try:
+        text, skip = state["state"], state["skip"]
+        if type(skip) is not int or not 0 <= skip < 1 << 63:
+            raise ValueError
+        rewriting = state.get("rewriting")
+        is_whole = state["crc32"] == _crc32(text, skip, rewriting)
+        if rewriting is not None and is_whole:
+            rewriting = _rewrites.checked(rewriting)
+        data = base64.b64decode(text, validate=True)
+        is_known = state["version"] == _STATE_VERSION
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise refused(
+            DataLossError,
+            "a state must be a dict as state_dict() gave it; got "
+            f"{reprlib.repr(state)}: it is damaged, or something else.\n"
+            "  Use an earlier checkpoint.",
+        ) from None
+    if not is_known:
+        raise refused(
+            InvalidArgumentError,
+            f"a state must be of version {_STATE_VERSION}; got version "
+            f"{state['version']!r}.\n  Load it with the version of "
+            "penstock that saved it.",
+        )
+    if not is_whole:
+        raise refused(
+            DataLossError,
+            "a state must have the checksum "
+            f"{_crc32(text, skip, rewriting)}; got "
+            f"{state['crc32']!r}: it is damaged.\n"
+            "  Use an earlier checkpoint.",
+        )
+    return Position(data, skip), rewriting
 
 
 def _crc32(

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from penstock import _budget, _explain, _rewrites, _tuning
+from penstock import _budget, _epochs, _explain, _rewrites, _tuning
 from penstock._errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -38,7 +38,6 @@ _LEAST_GAIN = 0.02
 _MOST_LOSS = 0.05
 # Beyond a budget, with what measuring itself may be wrong by.
 _OVER = 1.1
-_MAX_WORDS = 3
 # A trace, in parts that are long.
 _PARTS = 8
 # Of tasks: fewer are kept for their own sake.
@@ -267,7 +266,7 @@ def tuned(
     most = min(_MAX_SECONDS, _budget.seconds("seconds", seconds))
     passes = _rewrites.chosen(rewrites)
     dataset = _begun_with(dataset, passes, may_hide_errors)
-    before = _explain.of_dataset(dataset, most, wanted, progress=progress)
+    before = _epochs.measured(dataset, most, wanted, progress)
     if before._rewriting != dataset._rewriting:  # Its options asked for it.
         dataset = copy.copy(dataset)
         dataset._rewriting = before._rewriting
@@ -304,7 +303,7 @@ def tuned(
     candidate = with_tuning(dataset, tuning, None if is_free else knobs)
     rate = 0.0
     try:
-        after = _explain.of_dataset(candidate, most, budget, progress=progress)
+        after = _epochs.measured(candidate, most, budget, progress)
         rate = after.rate
         is_kept, why = _judge(
             found, after, budget, is_rewritten and decision.saves_memory
@@ -393,9 +392,7 @@ def _words(settings: tuple[Setting, ...], decision: Decision) -> str:
         if rewrite.is_applied
     ]
     names += [setting_text(s).partition(" (")[0] for s in settings]
-    more = len(names) - _MAX_WORDS
-    shown = "; ".join(names[:_MAX_WORDS])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return "; ".join(names)
 
 
 def _judge(
@@ -428,7 +425,10 @@ def _judge(
     )
     share = math.expm1(gain)
     if gain > noise:
-        return True, f"{100 * share:+.0f} %"
+        return True, (
+            f"{100 * share:+.0f} %, for a consumer that takes less than "
+            f"{time_text(1 / before.rate)} an element"
+        )
     for what, limit, first, second in (
         ("cores", "cores", before.used_cores, after.used_cores),
         ("memory", "memory_bytes", before.resident_bytes, after.resident_bytes),

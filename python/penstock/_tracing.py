@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock._connection import Start
 from penstock._engine import EngineGoneError
 from penstock._errors import (
     DeadlineExceededError,
@@ -18,7 +19,7 @@ from penstock._errors import (
     InvalidArgumentError,
     NotFoundError,
 )
-from penstock._iterator import Iterator, Start
+from penstock._iterator import Iterator
 from penstock._location import refused
 from penstock._options import Options
 from penstock._stats import IteratorStats, to_stats
@@ -128,11 +129,12 @@ def measure(
     budget: Json,
     file: TraceFile,
     progress: Progress | None = None,
-) -> tuple[Json, list[str], Json | None]:
+) -> tuple[Json, list[str], Json | None, bool]:
     """Runs it for that long at most.
 
     Returns:
-        The report, notes on the run, and how what was run is rewritten.
+        The report, notes on the run, how what was run is rewritten, and whether
+        it came to its end.
 
     Raises:
         DeadlineExceededError: Nothing came in that time.
@@ -140,6 +142,7 @@ def measure(
     """
     begin = time.monotonic()
     watch = _Watch(progress)
+    has_ended = False
     start = Start(dataset._epoch or 0, _SEED)
     # What is traced stays as it is.
     with Options(autotune=False), Iterator(dataset, start) as iterator:
@@ -185,7 +188,7 @@ def measure(
     if stats.nodes and stats.nodes[-1].errors == stats.rows:
         with Iterator(dataset, start) as iterator:
             next(iterator)  # Raises what is wrong with all of them.
-    return report, _errors_in(stats), iterator._rewriting
+    return report, _errors_in(stats), iterator._rewriting, has_ended
 
 
 def _nothing_came(seconds: float, stats: IteratorStats) -> str:

@@ -329,3 +329,35 @@ class TestRefusals:
         with pytest.raises(ps.InvalidArgumentError, match="job"):
             other.load_state_dict(iterator.state_dict())
             next(other)
+
+
+@pytest.mark.parametrize("readers", [(2, 3), (3, 1), (1, 2), (2, 2)])
+def test_a_checkpoint_of_n_readers_goes_on_with_m(service, readers):
+    before, after = readers
+    ds = Dataset.range(3000).map(lambda x: x + 1).batch(3).prefetch()
+    job = f"n-{before}-{after}"
+
+    def reader(i, n):
+        return iter(
+            ds.distribute(service.address, job=job, reader=i, num_readers=n)
+        )
+
+    first = [reader(i, before) for i in range(before)]
+    had = []
+    for i, iterator in enumerate(first):
+        had += [outcomes(iterator, 40 + 7 * i)]
+    states = [iterator.state_dict() for iterator in first]
+    for iterator in first:
+        outcomes(iterator, 11)  # lost, but for the states
+    second = [reader(i, after) for i in range(after)]
+    for i, iterator in enumerate(second):
+        iterator.load_state_dict(states if before != after else states[i])
+    waiting = set(range(after))
+    while waiting:
+        for i in list(waiting):
+            got = outcomes(second[i], 10)
+            had.append(got)
+            if len(got) < 10:
+                waiting.remove(i)
+    rows = [x for part in had for batch in part for x in batch]
+    assert sorted(rows) == list(range(1, 3001))

@@ -109,6 +109,27 @@ def test_a_slow_consumer():
     assert faster.rate.middle > second.rate
 
 
+def test_filling_a_shuffle_is_no_waiting():
+    def work(x):
+        y = ps.cast(x, ps.float32) + ps.zeros((20_000,))
+        for _ in range(5):
+            y = ps.exp(ps.sin(y))
+        return y[:1]
+
+    ds = ps.Dataset.range(10**9).map(work).shuffle(2000).batch(4)
+    with iter(ds) as iterator:
+        begin = time.monotonic()
+        next(iterator)
+        filled = time.monotonic()
+        # For as long again, so that half of the time was the filling.
+        while time.monotonic() < filled + max(1.0, filled - begin):
+            next(iterator)
+            time.sleep(0.03)
+        e = iterator.explain()
+    assert e.consumer.wait_share < 0.25
+    assert e.verdict.startswith("consumer-bound")
+
+
 def test_a_consumer_that_stops_reading():
     with iter(ps.Dataset.range(10**9).batch(200_000)) as iterator:
         next(iterator)

@@ -326,6 +326,7 @@ def test_read_file(tmp_path):
         (tmp_path / f"{i}.txt").write_bytes(b"x" * i)
     files = ps.Dataset.from_list(names)
     ds = files.map(ps.io.read_file)
+    assert "map_1(read_file)" in ds.describe()
     assert len(ds) == 40
     assert [len(x) for x in ds] == list(range(40))
     assert ds.describe().startswith("assert_cardinality")

@@ -5,6 +5,7 @@ import gc
 import numpy as np
 
 import penstock as ps
+from penstock import _engine
 
 Dataset = ps.Dataset
 
@@ -94,3 +95,33 @@ def test_alignment():
 def test_rows_of_small_arrays_own_their_memory():
     rows = list(Dataset.from_tensor_slices(np.arange(3000).reshape(1000, 3)))
     assert rows[17].tolist() == [51, 52, 53]
+
+
+def test_a_map_holds_no_more_than_its_window():
+    # Behind a small prefetch, which asks for a few rows at a time.
+    side, window = (64, 64, 3), 1000
+    ds = (
+        Dataset.range(100_000)
+        .map(lambda x: ps.fill(side, ps.cast(x, ps.float32)), 8)
+        .prefetch(10)
+        .shuffle(window)
+        .batch(32)
+    )
+    iterator = iter(ds)
+    before = _resident_bytes()
+    for _ in range(100):
+        next(iterator)
+    # The window, 16 chunks of at most 1 MiB, frames, and as much for what
+    # malloc does not give back.
+    needed = window * np.zeros(side, np.float32).nbytes + (64 << 20)
+    assert _resident_bytes() - before < 2 * needed
+
+
+def _resident_bytes():
+    """Of the engine, but for memory that it shares with this process."""
+    pid = _engine.current().pid
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) << 10
+    raise AssertionError("no RssAnon")

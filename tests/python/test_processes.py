@@ -139,14 +139,14 @@ def test_a_missing_binary_is_an_error(monkeypatch):
 def test_a_second_death_at_one_element_raises(monkeypatch):
     iterator = iter(Dataset.range(5))
     next(iterator)
-    connect = type(iterator)._connect
+    made = type(iterator)._made
 
-    def connect_and_kill(self, position, is_recovery=False):
-        connection = connect(self, position, is_recovery)
+    def made_and_killed(self, position, rewriting, is_recovery=False):
+        connection = made(self, position, rewriting, is_recovery)
         kill_engine()
         return connection
 
-    monkeypatch.setattr(type(iterator), "_connect", connect_and_kill)
+    monkeypatch.setattr(type(iterator), "_made", made_and_killed)
     iterator.load_state_dict(iterator.state_dict())
     with pytest.raises(ps.EngineDiedError, match="SIGKILL"):
         next(iterator)
@@ -263,6 +263,8 @@ def test_an_interrupt_leaves_the_iterator_usable():
         import numpy as np
         import penstock as ps
 
+        # Processes that a shell starts in the background ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         go = threading.Event()
         waits = threading.Event()
 

@@ -31,7 +31,8 @@ from rewritable import (
 
 import penstock as ps
 from penstock import _engine, _measuring, _rewrites
-from penstock._iterator import Iterator, Start
+from penstock._connection import Start
+from penstock._iterator import Iterator
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock import _engine, _explain, _measuring, _report, _tuning
+from penstock import _engine, _epochs, _explain, _measuring, _report, _tuning
 
 FINGERPRINT = "0123456789abcdef0123456789abcdef"
 
@@ -111,6 +111,40 @@ def test_too_short_to_tell():
     assert len(list(made)) == 40
 
 
+def test_short_epochs_are_run_again():
+    ds = one_task(400)
+    made = ds.tune(seconds=4)
+    e = made.explanation
+    assert e.windows >= 4
+    (trial,) = e.tried
+    assert "does not tell" not in trial.why
+
+
+def test_epochs_are_added_up():
+    runs = [
+        dataclasses.replace(
+            explanation(rate, seconds=s, windows=1), timeline=()
+        )
+        for rate, s in ((90, 0.2), (110, 0.3), (100, 0.3))
+    ]
+    e = _epochs.together(runs)
+    assert (round(e.rate, 2), e.seconds, e.windows) == (101.25, 0.8, 3)
+    assert 5 < e.rate_error < 6
+    assert _epochs.together(runs[:1]) is runs[0]
+    for run, is_short in (
+        (explanation(100, seconds=0.5), False),  # It was not at its end.
+        (dataclasses.replace(runs[0], _has_ended=True), True),
+        (dataclasses.replace(runs[0], _has_ended=True, seconds=1e-3), False),
+        (dataclasses.replace(runs[0], _has_ended=True, seconds=2), False),
+    ):
+        assert _epochs.is_worth_repeating(run) == is_short
+
+
+def test_all_changes_are_named():
+    settings = explanation(1).settings * 7
+    assert _measuring._words(settings, _measuring.Decision()).count(";") == 6
+
+
 def explanation(rate, error=0.0, seconds=2.0, windows=20, cores=1.0, held=1e6):
     message = {
         "measured": rate,
@@ -129,7 +163,7 @@ def explanation(rate, error=0.0, seconds=2.0, windows=20, cores=1.0, held=1e6):
 @pytest.mark.parametrize(
     ("before", "after", "budget", "is_kept", "why"),
     [
-        (explanation(100), explanation(150), {}, True, "+50 %"),
+        (explanation(100), explanation(150), {}, True, "less than 10 ms"),
         (explanation(100), explanation(101), {}, False, "chance"),
         (explanation(100, 20), explanation(130, 5), {}, False, "chance"),
         (explanation(100, 2), explanation(130, 2), {}, True, "+30 %"),
@@ -541,7 +575,9 @@ class TestJudging:
     def test_a_clear_gain(self, seen):
         before = self.run(seen, [100.0] * 50, 0.01)
         after = self.run(seen, [120.0] * 50, 0.01)
-        assert _measuring._judge(before, after, {}) == (True, "+20 %")
+        is_kept, why = _measuring._judge(before, after, {})
+        assert is_kept
+        assert why.startswith("+20 %, ")
         is_kept, why = _measuring._judge(after, before, {})
         assert not is_kept
         assert "slower" in why

@@ -10,6 +10,7 @@ namespace penstock {
 class RowStore::Cells {
  public:
   virtual ~Cells() = default;
+  virtual void Reserve(int64_t size) = 0;
   virtual void Resize(int64_t size) = 0;
   virtual void Put(int64_t place, const Column& column, int64_t row) = 0;
   virtual void Move(int64_t from, int64_t to) = 0;
@@ -38,6 +39,7 @@ class RowStore::FixedCells final : public RowStore::Cells {
         shape_(std::move(shape)),
         cell_bytes_(NumItems(shape_) * ItemSize(dtype)) {}
 
+  void Reserve(int64_t size) override { cells_.reserve(size * cell_bytes_); }
   void Resize(int64_t size) override { cells_.resize(size * cell_bytes_); }
   void Put(int64_t place, const Column& column, int64_t row) override {
     // Meaningless values of error rows may have another shape.
@@ -108,6 +110,7 @@ class RowStore::LooseCells final : public RowStore::Cells {
  public:
   explicit LooseCells(DType dtype) : dtype_(dtype) {}
 
+  void Reserve(int64_t size) override { cells_.reserve(size); }
   void Resize(int64_t size) override { cells_.resize(size); }
 
   void Put(int64_t place, const Column& column, int64_t row) override {
@@ -261,6 +264,11 @@ RowStore::RowStore(std::vector<TensorSpec> leaves, bool has_lineage)
 }
 
 RowStore::~RowStore() = default;
+
+void RowStore::Reserve(int64_t size) {
+  for (auto& column : columns_) column->Reserve(size);
+  if (has_lineage_) lineage_.reserve(size);
+}
 
 void RowStore::Resize(int64_t size) {
   size_ = size;

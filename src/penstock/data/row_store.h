@@ -39,6 +39,9 @@ class RowStore final {
 
   // Puts row `row` of `chunk` at `place`, which exists.
   void Put(int64_t place, const Chunk& chunk, int64_t row);
+  // Says how many rows there will be: they then take no more memory than they
+  // need. That is not used before they come.
+  void Reserve(int64_t size);
   // Makes room for `size` rows with no meaning yet, to be Put().
   void Resize(int64_t size);
 

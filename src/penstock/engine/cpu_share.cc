@@ -10,13 +10,7 @@ namespace {
 
 constexpr double kMinNanos = 2e6;
 
-struct Seen {
-  double share = 1;
-  uint64_t busy_ticks = 0;  // in slices, since the clock was read
-  int64_t cpu_nanos = 0;    // when it was read; 0: not yet
-};
-
-thread_local Seen seen;
+thread_local ShareMeter meter;
 
 int64_t ThreadCpuNanos() {
   timespec time;
@@ -26,21 +20,32 @@ int64_t ThreadCpuNanos() {
 
 }  // namespace
 
-double CpuShare() { return seen.share; }
+void ShareMeter::Begin(int64_t cpu_nanos) {
+  cpu_nanos_ = cpu_nanos;
+  has_begun_ = true;
+}
+
+bool ShareMeter::Add(double busy_nanos) {
+  busy_nanos_ += busy_nanos;
+  return busy_nanos_ >= kMinNanos;
+}
+
+void ShareMeter::Judge(int64_t cpu_nanos) {
+  share_ = std::clamp(static_cast<double>(cpu_nanos - cpu_nanos_) / busy_nanos_,
+                      0.0, 1.0);
+  cpu_nanos_ = cpu_nanos;
+  busy_nanos_ = 0;
+}
+
+double CpuShare() { return meter.share(); }
 
 SliceTimer::SliceTimer() : start_(Ticks()) {
-  if (seen.cpu_nanos == 0) seen.cpu_nanos = ThreadCpuNanos();
+  if (!meter.has_begun()) meter.Begin(ThreadCpuNanos());
 }
 
 SliceTimer::~SliceTimer() {
-  seen.busy_ticks += Ticks() - start_;
-  const double busy = static_cast<double>(seen.busy_ticks) * NanosPerTick();
-  if (busy < kMinNanos) return;
-  const int64_t cpu = ThreadCpuNanos();
-  seen.share =
-      std::clamp(static_cast<double>(cpu - seen.cpu_nanos) / busy, 0.0, 1.0);
-  seen.cpu_nanos = cpu;
-  seen.busy_ticks = 0;
+  const double busy = static_cast<double>(Ticks() - start_) * NanosPerTick();
+  if (meter.Add(busy)) meter.Judge(ThreadCpuNanos());
 }
 
 }  // namespace penstock::engine

@@ -102,23 +102,29 @@ TEST(StreamStats, WorkOfTasksIsItsServiceTime) {
   EXPECT_EQ(rows, 4u) << "those of the task alone";
 }
 
-TEST(CpuShare, IsWhatAProcessorRan) {
+TEST(ShareMeter, IsWhatAProcessorRan) {
+  ShareMeter meter;
+  meter.Begin(1'000'000'000);
+  EXPECT_EQ(meter.share(), 1);
+  ASSERT_TRUE(meter.Add(5e6));
+  meter.Judge(1'005'000'000);
+  EXPECT_EQ(meter.share(), 1);
+  EXPECT_FALSE(meter.Add(1e6)) << "too little to judge by";
+  ASSERT_TRUE(meter.Add(3e6)) << "but not for ever";
+  meter.Judge(1'006'000'000);
+  EXPECT_EQ(meter.share(), 0.25);
+  // Work between slices is nobody's, but not more than all.
+  ASSERT_TRUE(meter.Add(2e6));
+  meter.Judge(1'016'000'000);
+  EXPECT_EQ(meter.share(), 1);
+}
+
+// However busy the machine is: what others take makes it less.
+TEST(CpuShare, FallsWhereAThreadIsSetAside) {
   {
-    const SliceTimer timer;
-    Spin(5'000'000);
-  }
-  const double running = CpuShare();
-  {
-    // Set aside, as by others that want to run.
     const SliceTimer timer;
     const timespec pause = {0, 50'000'000};
     nanosleep(&pause, nullptr);
-  }
-  EXPECT_LT(CpuShare(), 0.5);
-  EXPECT_LT(CpuShare(), running);
-  {
-    const SliceTimer timer;
-    Spin(1'000'000);  // too little to judge by
   }
   EXPECT_LT(CpuShare(), 0.5);
 }

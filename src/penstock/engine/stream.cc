@@ -26,7 +26,8 @@ uint64_t Scaled(uint64_t ticks) {
   return static_cast<uint64_t>(static_cast<double>(ticks) * CpuShare());
 }
 
-// An estimate that costs little: strings and ragged rows are sampled.
+}  // namespace
+
 int64_t ApproximateBytes(const Chunk& chunk) {
   constexpr int64_t kSample = 16;
   int64_t bytes = 0;
@@ -40,8 +41,6 @@ int64_t ApproximateBytes(const Chunk& chunk) {
   }
   return bytes;
 }
-
-}  // namespace
 
 int Histogram::BucketOf(uint64_t value) {
   return std::min(static_cast<int>(std::bit_width(value)), kBuckets - 1);

@@ -18,6 +18,9 @@ namespace penstock::engine {
 inline constexpr int64_t kMaxChunkRows = 16384;
 inline constexpr int64_t kMaxChunkBytes = int64_t{1} << 20;
 
+// An estimate that costs little: strings and ragged rows are sampled.
+int64_t ApproximateBytes(const Chunk& chunk);
+
 // Rows that will be made into one, a batch or a frame.
 struct Group {
   int64_t rows = 0;    // 0: nothing is known

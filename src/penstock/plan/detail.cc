@@ -160,6 +160,13 @@ std::string OptionsText(const Options& options) {
 
 }  // namespace
 
+// How map(read_file) is written down.
+bool ReadsWholeFiles(const Interleave& interleave) {
+  const Plan& dataset = interleave.function().dataset();
+  return dataset.nodes_size() == 1 && dataset.nodes(0).has_read_files() &&
+         dataset.nodes(0).read_files().has_whole();
+}
+
 std::string OpName(const Node& node) {
   switch (node.op_case()) {
     case Node::kRows:
@@ -184,6 +191,8 @@ std::string OpName(const Node& node) {
           return "read_files";
       }
       return "read_files";
+    case Node::kInterleave:
+      return ReadsWholeFiles(node.interleave()) ? "map" : "interleave";
     case Node::OP_NOT_SET:
       return "nothing";
     default:
@@ -245,6 +254,7 @@ std::string Detail(const Node& node) {
     case Node::kFlatMap:
       return NameOf(node.flat_map().function());
     case Node::kInterleave:
+      if (ReadsWholeFiles(node.interleave())) return "read_file";
       return words.Add(NameOf(node.interleave().function()))
           .Set("cycle_length", absl::StrCat(node.interleave().cycle_length()))
           .Set("block_length", absl::StrCat(node.interleave().block_length()))

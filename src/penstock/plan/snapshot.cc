@@ -204,6 +204,14 @@ void Subtract(const Snapshot::Process& before, Snapshot::Process& process,
         process.unattributed_cpu_ns() -
         std::min(process.unattributed_cpu_ns(), before.unattributed_cpu_ns()));
   }
+  if (process.has_machine_cpu_ns() && before.has_machine_cpu_ns()) {
+    // The kernel's, which now and then takes a little back.
+    process.set_machine_cpu_ns(
+        process.machine_cpu_ns() -
+        std::min(process.machine_cpu_ns(), before.machine_cpu_ns()));
+  } else {
+    process.clear_machine_cpu_ns();
+  }
 }
 
 #undef PENSTOCK_SUBTRACT

@@ -26,6 +26,7 @@
 #include "penstock/plan/validate.h"
 #include "penstock/service/client/consumer.h"
 #include "penstock/session/apply_knobs.h"
+#include "penstock/session/machine_cpu.h"
 #include "penstock/session/take_snapshot.h"
 #include "penstock/session/version.h"
 
@@ -483,7 +484,9 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
   reading.knobs = std::move(to_run.knobs);
   reading.started_ns = SteadyClock().NowNanos();
   reading.cpu_ns_before = ProcessCpuNanos();
+  reading.machine_cpu_before = MachineCpuNanos(limits_.cpus);
   reading.python_before = python_.times();
+  reading.begun_at_ns = reading.started_ns;
   BeginTuning(reading);
   iterators_[next_iterator_++] = std::move(reading);
   return response;

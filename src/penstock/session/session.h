@@ -103,12 +103,19 @@ class Session final {
     std::shared_ptr<FrameSender> sender;
     int64_t started_ns = 0;
     int64_t cpu_ns_before = 0;
+    std::optional<int64_t> machine_cpu_before;
+    // When its consumer had taken elements, or when knobs last changed after
+    // that: what it takes to begin is no part of its rate.
+    std::optional<plan::Snapshot> begun;
+    int64_t begun_at_ns = 0;  // to be looked whether it has
     pool::PythonTimes python_before;
     std::unique_ptr<Recording> recording;
     plan::Knobs knobs;  // that were set, beside the user's
     // Unset: it is not tuned while it runs.
     std::shared_ptr<Tuning> tuning;
     int64_t tune_at_ns = 0;
+    int64_t tuned_at_ns = 0;   // last
+    int64_t tuned_cpu_ns = 0;  // of the process, then
     // The node whose rows are kept until a cache is decided on: it would be the
     // better the more it has. -1: none.
     int kept_on_trial = -1;
@@ -121,10 +128,17 @@ class Session final {
   void BeginTuning(Reading& reading);
   static void SetTrialCache(const Reading& reading, int64_t bytes);
   void Tune(uint64_t iterator, Reading& reading, int64_t now);
+  // The same, and when next.
+  void TuneInTurn(uint64_t iterator, Reading& reading, int64_t now);
+  void LookWhetherBegun(uint64_t iterator, Reading& reading, int64_t now);
 
   static int64_t ProcessCpuNanos();
   absl::StatusOr<Reading*> FindReading(uint64_t iterator);
-  plan::Snapshot SnapshotOf(uint64_t iterator, const Reading& reading);
+  // What others use of the machine is looked at for those who want to know why:
+  // tuning judges by itself, and is to cost little.
+  enum class Sees { kItself, kMachine };
+  plan::Snapshot SnapshotOf(uint64_t iterator, const Reading& reading,
+                            Sees sees);
   // How fast the machine is where the snapshot shows that it matters. Waits for
   // storage, up to a second or two if it is not known yet.
   plan::Snapshot::Machine SpeedsFor(const Reading& reading,

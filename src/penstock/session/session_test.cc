@@ -324,7 +324,7 @@ TEST_F(SessionTest, ATraceIsExplained) {
   const Response made =
       Make(plan_testing::Batch(plan_testing::Range(100), 5), call);
   const uint64_t iterator = made.make_iterator().iterator();
-  EXPECT_EQ(session_.Tick(), -1) << "nothing is recorded yet";
+  EXPECT_GT(session_.Tick(), 20) << "nothing is recorded yet";
   Request trace;
   trace.mutable_trace()->set_iterator(iterator);
   trace.mutable_trace()->set_every_ms(20);

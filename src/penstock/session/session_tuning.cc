@@ -12,6 +12,8 @@
 #include "penstock/base/status.h"
 #include "penstock/plan/snapshot_log.h"
 #include "penstock/session/apply_knobs.h"
+#include "penstock/session/look_pace.h"
+#include "penstock/session/machine_cpu.h"
 #include "penstock/session/session.h"
 #include "penstock/session/take_snapshot.h"
 #include "penstock/tuner/report.h"
@@ -23,7 +25,8 @@ constexpr int64_t kMillion = 1'000'000;
 // A run is looked at more often while it is new: much is decided then.
 constexpr int64_t kFirstSeconds = 10;
 constexpr int64_t kFirstMillis = 250;
-constexpr int64_t kTuneMillis = 1000;
+// What was measured for less time says less than all since the beginning.
+constexpr int64_t kLeastNanos = 500 * kMillion;
 // The node nearest to the root whose rows may be kept, or -1.
 int LastKeepable(const engine::Pipeline& pipeline) {
   const engine::OpInfo* info = &pipeline.root_info();
@@ -49,6 +52,12 @@ void AwaitRest(const engine::Run& run) {
   }
 }
 
+int64_t ClockNanos(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
+
 bool HasCache(const plan::Knobs& knobs) {
   return std::any_of(knobs.nodes().begin(), knobs.nodes().end(),
                      [](const auto& node) { return node.second.has_cache(); });
@@ -65,12 +74,11 @@ constexpr int64_t kMinTraceMillis = 10;
 }  // namespace
 
 int64_t Session::ProcessCpuNanos() {
-  timespec time;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  return ClockNanos(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading) {
+plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading,
+                                   Sees sees) {
   Surroundings around;
   around.run = iterator;
   around.time_ns = SteadyClock().NowNanos() - reading.started_ns;
@@ -81,6 +89,13 @@ plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading) {
   around.python_cpu_ns =
       python_.times().cpu_nanos - reading.python_before.cpu_nanos;
   around.python_processes = python_.parallelism();
+  if (sees == Sees::kMachine && reading.machine_cpu_before.has_value()) {
+    const std::optional<int64_t> now = MachineCpuNanos(limits_.cpus);
+    if (now.has_value()) {
+      around.machine_cpu_ns =
+          std::max<int64_t>(0, *now - *reading.machine_cpu_before);
+    }
+  }
   const plan::Options& options = reading.sender->pipeline()->options();
   if (options.python().has_processes()) {
     around.python_processes =
@@ -213,14 +228,13 @@ void Session::SetTrialCache(const Reading& reading, int64_t bytes) {
 void Session::Tune(uint64_t iterator, Reading& reading, int64_t now) {
   const bool is_new =
       now - reading.started_ns < kFirstSeconds * 1000 * kMillion;
-  reading.tune_at_ns = now + (is_new ? kFirstMillis : kTuneMillis) * kMillion;
   Tuning& tuning = *reading.tuning;
   if (!is_new && reading.kept_on_trial >= 0) {
     SetTrialCache(reading, 0);
     reading.kept_on_trial = -1;
   }
   const tuner::Online::Step step =
-      tuning.online.Advance(SnapshotOf(iterator, reading));
+      tuning.online.Advance(SnapshotOf(iterator, reading, Sees::kItself));
   for (const tuner::Decision& decision : step.log) {
     std::string line = tuner::ToString(decision);
     service_.Log(20, absl::StrCat("autotune: ", line));
@@ -234,10 +248,37 @@ void Session::Tune(uint64_t iterator, Reading& reading, int64_t now) {
   }
   reading.knobs = *step.knobs;
   tuning.knobs = *step.knobs;
+  if (reading.begun.has_value()) {
+    reading.begun = SnapshotOf(iterator, reading, Sees::kMachine);
+  }
   if (HasCache(*step.knobs)) {
     reading.kept_on_trial = -1;  // decided
   } else if (reading.kept_on_trial >= 0) {
     SetTrialCache(reading, memory_->limit());
+  }
+}
+
+void Session::TuneInTurn(uint64_t iterator, Reading& reading, int64_t now) {
+  const int64_t before = ClockNanos(CLOCK_THREAD_CPUTIME_ID);
+  Tune(iterator, reading, now);
+  Look look;
+  look.cpu = ClockNanos(CLOCK_THREAD_CPUTIME_ID) - before;
+  const int64_t process = ProcessCpuNanos();
+  if (reading.tuned_at_ns > 0) {
+    look.elapsed = now - reading.tuned_at_ns;
+    look.run_cpu = process - reading.tuned_cpu_ns;
+  }
+  reading.tuned_at_ns = now;
+  reading.tuned_cpu_ns = process;
+  reading.tune_at_ns = now + NanosToNextLook(now - reading.started_ns, look);
+}
+
+void Session::LookWhetherBegun(uint64_t iterator, Reading& reading,
+                               int64_t now) {
+  if (reading.sender->consumer().rows > 0) {
+    reading.begun = SnapshotOf(iterator, reading, Sees::kMachine);
+  } else {
+    reading.begun_at_ns = now + kFirstMillis * kMillion;
   }
 }
 
@@ -249,13 +290,17 @@ int Session::Tick() {
   };
   for (auto& [id, reading] : iterators_) {
     if (reading.tuning != nullptr) {
-      if (now >= reading.tune_at_ns) Tune(id, reading, now);
+      if (now >= reading.tune_at_ns) TuneInTurn(id, reading, now);
       due_at(reading.tune_at_ns);
+    }
+    if (!reading.begun.has_value()) {
+      if (now >= reading.begun_at_ns) LookWhetherBegun(id, reading, now);
+      if (!reading.begun.has_value()) due_at(reading.begun_at_ns);
     }
     if (reading.recording == nullptr) continue;
     if (now >= reading.recording->next_ns()) {
       const absl::Status status =
-          reading.recording->Add(SnapshotOf(id, reading), now);
+          reading.recording->Add(SnapshotOf(id, reading, Sees::kMachine), now);
       if (!status.ok()) service_.Log(30, std::string(status.message()));
     }
     due_at(reading.recording->next_ns());
@@ -286,7 +331,12 @@ absl::StatusOr<std::vector<plan::Snapshot>> Session::Recorded(
   if (reading->recording != nullptr) {
     snapshots = reading->recording->snapshots();
   }
-  snapshots.push_back(SnapshotOf(iterator, *reading));
+  plan::Snapshot now = SnapshotOf(iterator, *reading, Sees::kMachine);
+  if (snapshots.empty() && reading->begun.has_value() &&
+      now.time_ns() > reading->begun->time_ns() + kLeastNanos) {
+    snapshots.push_back(*reading->begun);
+  }
+  snapshots.push_back(std::move(now));
   if (!reading->speeds.has_value()) {
     reading->speeds = SpeedsFor(*reading, snapshots.back());
     snapshots.back().mutable_machine()->MergeFrom(*reading->speeds);

@@ -205,6 +205,9 @@ plan::Snapshot TakeSnapshot(const FrameSender& sender,
   process->set_python_cpu_ns(static_cast<uint64_t>(around.python_cpu_ns));
   process->set_unattributed_cpu_ns(engine_cpu - std::min(engine_cpu, charged));
   process->set_resident_bytes(ResidentBytes());
+  if (around.machine_cpu_ns.has_value()) {
+    process->set_machine_cpu_ns(static_cast<uint64_t>(*around.machine_cpu_ns));
+  }
   return snapshot;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "penstock/session/frame_sender.h"
 #include "penstock/snapshot.pb.h"
@@ -21,6 +22,8 @@ struct Surroundings {
   int64_t engine_cpu_ns = 0;
   int64_t python_cpu_ns = 0;
   int64_t python_processes = 1;
+  // Of all processes of the machine; unset: it is of no interest.
+  std::optional<int64_t> machine_cpu_ns;
 };
 
 plan::Snapshot TakeSnapshot(const FrameSender& sender,

@@ -525,5 +525,61 @@ TEST(Cases, DatasetsInsideAnInterleaveShareItsTasks) {
   EXPECT_GT(diagnosis.choice.bound.rate.middle, 2.5 * run.rate);
 }
 
+// Tasks that wait for cores which other processes have.
+TestRun Crowded() {
+  TestRun run = Images();
+  run.cores = 2;
+  run.nodes[1].parallelism = run.nodes[2].parallelism = 2;
+  run.rate = 0.6 / (64 * 1.5e-3);
+  run.preemption = 3;
+  return run;
+}
+
+TEST(Cases, OthersHaveTheCores) {
+  TestRun run = Crowded();
+  run.other_cores = 1.4;
+  const Model model = ModelOf(run);
+  EXPECT_NEAR(model.other_cores, 1.4, 0.05);
+  const Diagnosis diagnosis = DiagnosisOf(model, {.may_cache = false});
+  EXPECT_THAT(diagnosis.sentence,
+              HasSubstr("other processes use 1.4 of 2 cores; without them"));
+  EXPECT_EQ(diagnosis.wall.wall, Wall::kCores)
+      << "what it would run into without them; not its tasks";
+  EXPECT_THAT(TitlesOf(diagnosis),
+              Contains(HasSubstr("the 1.4 cores that other processes use")));
+  EXPECT_THAT(TitlesOf(diagnosis),
+              testing::Not(Contains(HasSubstr("instead of"))));
+}
+
+// A little beside it is not in its way.
+TEST(Cases, OthersTakeALittle) {
+  TestRun run = Crowded();
+  run.rate = 1.9 / (64 * 1.5e-3);
+  run.preemption = 1.1;
+  run.other_cores = 0.1;
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(run), {.may_cache = false});
+  EXPECT_THAT(diagnosis.sentence, HasSubstr("all cores are in use"));
+}
+
+TEST(Cases, CoresThatNobodyUsesAreNotSaidToBeInUse) {
+  TestRun run = Crowded();
+  run.preemption = 1;
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(run), {.may_cache = false});
+  EXPECT_THAT(diagnosis.sentence,
+              testing::Not(HasSubstr("all cores are in use")));
+}
+
+// Counters err; what was seen was possible, and no share is above its limit.
+TEST(Cases, NothingIsUsedBeyondWhatThereIs) {
+  TestRun run = Images();
+  run.rate = 1.3 / (64 * 1e-3);
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(run), {.may_cache = false});
+  for (const Evidence& line : diagnosis.evidence) {
+    EXPECT_LE(line.used, line.capacity) << line.what;
+    EXPECT_GE(line.rate, diagnosis.measured) << line.what;
+  }
+  EXPECT_GE(diagnosis.possible.middle, diagnosis.measured);
+}
+
 }  // namespace
 }  // namespace penstock::tuner

@@ -174,8 +174,20 @@ class Reader final {
           static_cast<double>(windows_[w].process().python_cpu_ns()));
     });
     model_.used_cores = process_cpu_.value * model_.rate.value;
+    ReadOthers();
     model_.resident_bytes =
         static_cast<double>(last_.process().resident_bytes());
+  }
+
+  void ReadOthers() {
+    double machine = 0;
+    for (const Snapshot& window : windows_) {
+      if (!window.process().has_machine_cpu_ns()) return;
+      machine += static_cast<double>(window.process().machine_cpu_ns());
+    }
+    model_.other_cores =
+        std::clamp(Seconds(machine) / model_.seconds - model_.used_cores, 0.0,
+                   model_.resources.cores);
   }
 
   void ReadConsumer() {
@@ -396,8 +408,12 @@ class Reader final {
     for (const NodeModel& node : model_.nodes) {
       active += node.busy.value * model_.rate.value;
     }
-    const double cores = model_.resources.cores;
-    const bool is_full = model_.used_cores >= kSaturated * cores;
+    const double all = model_.resources.cores;
+    // What others leave.
+    const double cores =
+        std::max(std::min(model_.used_cores, all), all - model_.other_cores);
+    const bool is_full =
+        model_.used_cores + model_.other_cores >= kSaturated * all;
     for (size_t i = 0; i < model_.nodes.size(); ++i) {
       NodeModel& node = model_.nodes[i];
       const double cores_used = node.cpu.value * model_.rate.value;

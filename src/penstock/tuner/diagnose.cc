@@ -19,6 +19,11 @@ namespace {
 // A consumer that waits less than this is not kept waiting.
 constexpr double kWaits = 0.05;
 constexpr double kWorthDoing = 1.03;
+// Of the cores: all are taken, and some by others.
+constexpr double kAllTaken = 0.85;
+constexpr double kSomeTaken = 0.1;
+// What others take is in the way if it would be so many times as fast without.
+constexpr double kHeldUp = 1.15;
 constexpr size_t kMaxFixes = 8;
 constexpr size_t kMaxNodes = 64;
 
@@ -31,6 +36,9 @@ class Doctor final {
     bound_ = FindBound(model_, KnobsAre::kInForce);
     out_.possible = bound_.rate;
     out_.measured = model_.rate.value;
+    // What was seen is possible, whatever the model says.
+    out_.possible.middle = std::max(out_.possible.middle, out_.measured);
+    out_.possible.high = std::max(out_.possible.high, out_.possible.middle);
     PENSTOCK_ASSIGN_OR_RETURN(out_.choice, Choose(model_, budget_));
     FindWalls();
     AddEvidence();
@@ -86,7 +94,8 @@ class Doctor final {
       out_.evidence.push_back(
           {name.empty() ? WallName(limit.wall)
                         : absl::StrCat(name, ": ", WallName(limit.wall)),
-           limit.demand * model_.rate.value, limit.capacity, limit.rate});
+           std::min(limit.demand * model_.rate.value, limit.capacity),
+           limit.capacity, std::max(limit.rate, model_.rate.value)});
     }
   }
 
@@ -320,9 +329,26 @@ class Doctor final {
         changes);
   }
 
+  // Other processes have the cores that it could use.
+  bool IsCrowded() const {
+    const double cores = model_.resources.cores;
+    return model_.other_cores >= kSomeTaken * cores &&
+           model_.used_cores + model_.other_cores >= kAllTaken * cores &&
+           bound_.rate.middle >= kHeldUp * model_.rate.value;
+  }
+
   void AddHardware() {
     const double cores = model_.resources.cores;
-    if (out_.wall.wall == Wall::kCores) {
+    if (IsCrowded()) {
+      Fix fix;
+      fix.title =
+          absl::StrFormat("let it have the %.1f cores that other processes use",
+                          model_.other_cores);
+      fix.why = "tasks that wait for a core are not helped by more tasks";
+      fix.expected = bound_.rate;
+      fix.needs_the_user = true;
+      out_.fixes.push_back(std::move(fix));
+    } else if (out_.wall.wall == Wall::kCores) {
       Try(absl::StrFormat("give it %.3g cores instead of %.3g", 2 * cores,
                           cores),
           "all cores are in use", {SetCores{2 * cores}});
@@ -380,7 +406,8 @@ class Doctor final {
                           100 * out_.unattributed_share));
     }
     const bool is_waited_for = out_.is_input_bound;
-    if (is_waited_for && bound_.rate.low > 1.4 * model_.rate.value) {
+    if (is_waited_for && !IsCrowded() &&
+        bound_.rate.low > 1.4 * model_.rate.value) {
       out_.notes.push_back(absl::StrFormat(
           "by what was measured %.4g/s were possible, and %.4g/s were seen: "
           "something is at work that is not in the model",
@@ -421,19 +448,32 @@ class Doctor final {
     return text;
   }
 
+  std::string CoresText() const {
+    const int costliest = out_.nodes.empty() ? -1 : out_.nodes[0].node;
+    const double share = out_.nodes.empty() ? 0 : 100 * out_.nodes[0].cpu_share;
+    if (model_.used_cores < kAllTaken * model_.resources.cores) {
+      return absl::StrFormat(
+          "nothing that was measured is the limit; most CPU, %.0f %%, is %s's",
+          share, WhereOf(costliest));
+    }
+    return absl::StrFormat("all cores are in use, %.0f %% of them by %s", share,
+                           WhereOf(costliest));
+  }
+
   std::string WallText() const {
     const Limit& wall = out_.wall;
+    if (IsCrowded()) {
+      return absl::StrFormat(
+          "other processes use %.1f of %.3g cores; without them %.3g/s were "
+          "possible",
+          model_.other_cores, model_.resources.cores, bound_.rate.middle);
+    }
     const std::string where = WhereOf(wall.node);
     switch (wall.wall) {
       case Wall::kNothing:
         return "nothing that was measured is the limit";
-      case Wall::kCores: {
-        const int costliest = out_.nodes.empty() ? -1 : out_.nodes[0].node;
-        return absl::StrFormat(
-            "all cores are in use, %.0f %% of them by %s",
-            out_.nodes.empty() ? 0 : 100 * out_.nodes[0].cpu_share,
-            WhereOf(costliest));
-      }
+      case Wall::kCores:
+        return CoresText();
       case Wall::kTasks:
         return absl::StrCat(
             where, " is kept busy, and has ",

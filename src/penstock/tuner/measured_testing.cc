@@ -168,6 +168,11 @@ plan::Snapshot SnapshotAt(const TestRun& run, double seconds, double roots) {
       Whole(run.unattributed_seconds * roots * kNanos));
   process.set_python_cpu_ns(Whole(python * kNanos));
   process.set_resident_bytes(Whole(run.resident_bytes));
+  if (run.other_cores) {
+    process.set_machine_cpu_ns(process.engine_cpu_ns() +
+                               process.python_cpu_ns() +
+                               Whole(*run.other_cores * seconds * kNanos));
+  }
   plan::Snapshot::Consumer& consumer = *snapshot.mutable_consumer();
   if (run.consumer_seconds) {
     const double gap = *run.consumer_seconds * kNanos;

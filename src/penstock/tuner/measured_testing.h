@@ -79,6 +79,8 @@ struct TestRun {
   double noise = 0;
   // Tasks that want cores which others have: wall time is this much longer.
   double preemption = 1;
+  // Used by other processes; unset: nobody looked.
+  std::optional<double> other_cores;
 };
 
 TestNode Source(double row_bytes = 1000, double visits = 64);

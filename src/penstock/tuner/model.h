@@ -137,6 +137,8 @@ struct Model {
   Estimate rate;       // root elements a second
   double seconds = 0;  // of all windows
   double used_cores = 0;
+  // Used by other processes, the trainer among them; 0 where nobody looked.
+  double other_cores = 0;
   double consumer_wait = 0;                   // seconds per root element
   std::optional<double> consumer_wait_share;  // of its time
   double resident_bytes = 0;

@@ -77,7 +77,7 @@ class Online final {
     std::optional<plan::Knobs> knobs;
     std::vector<Decision> log;
   };
-  // To be called with each snapshot, every 100 ms to 1 s. Snapshots that are
+  // To be called with each snapshot, every 100 ms to 10 s. Snapshots that are
   // not valid, go backwards or are of another run begin everything anew.
   Step Advance(const plan::Snapshot& snapshot);
 

@@ -57,6 +57,31 @@ TEST(MapTest, RowsBeforeAFailureComeFirst) {
               ElementsAre("0", "1", "2", "3", "4", "!!RESOURCE_EXHAUSTED"));
 }
 
+// x -> 6,144 times x: 48 KiB.
+plan::Function Wide() {
+  FunctionBuilder f("wide");
+  const auto size = f.Constant(Vector({6144}));
+  return f.Return(f.Call("fill", {size, f.Arg(0)}));
+}
+
+// Somebody who asks for few rows at a time, as a small prefetch does, is not
+// taken for one whose tasks are too short.
+TEST(MapTest, HoldsNoMoreThanItsWindow) {
+  constexpr int64_t kRowBytes = 49'152;
+  constexpr int64_t kParallelism = 8;
+  TestEngine engine;
+  Reader reader(engine, Map(Range(1'000'000), Wide(), kParallelism));
+  int64_t given = 0;
+  for (int pulls = 0; pulls < 500; ++pulls) {
+    const absl::StatusOr<engine::Pull> pull = reader.Next(10);
+    ASSERT_TRUE(pull.ok() && pull->has_rows());
+    given += pull->chunk.rows;
+  }
+  const auto read = static_cast<int64_t>(reader.run()->stats[0].rows.load());
+  EXPECT_LE((read - given) * kRowBytes,
+            2 * kParallelism * engine::kMaxChunkBytes);
+}
+
 // x -> an array of ones of x dimensions: rows of several ranks.
 plan::Function RankIs() {
   FunctionBuilder f("rank_is");

@@ -10,14 +10,13 @@
 #include "penstock/engine/ops/doorbell.h"
 #include "penstock/engine/ops/given_runs.h"
 #include "penstock/engine/ops/lanes.h"
+#include "penstock/engine/ops/task_size.h"
 
 namespace penstock::engine {
 namespace {
 
 // Rows in another process cost as many times as much to hand over.
 constexpr int kProcessFactor = 100;
-// Work of one task, unless one row is more: others want their turn.
-constexpr int64_t kMaxTaskNanos = 3'000'000;
 // Tasks in a row that were too short, whatever their rows: the first may have
 // been long because the machine was busy.
 constexpr int kManyShort = 64;
@@ -104,6 +103,7 @@ class ParallelMapStream final : public Stream {
         start_(std::move(start)),
         min_task_nanos_((function == nullptr ? kProcessFactor : 1) *
                         scope.run->environment.min_shared_nanos),
+        task_size_(min_task_nanos_),
         function_(std::move(function)),
         is_shared_(function_ == nullptr),
         knobs_(scope.run->knobs[info.id]),
@@ -136,12 +136,12 @@ class ParallelMapStream final : public Stream {
       return Pull::End();
     }
     if (piece->task != nullptr) {
-      Learn(piece->task->nanos());
+      const int64_t nanos = piece->task->nanos();
       if (function_ == nullptr) {
-        stats()->python_nanos.fetch_add(piece->task->nanos(),
-                                        std::memory_order_relaxed);
+        stats()->python_nanos.fetch_add(nanos, std::memory_order_relaxed);
       }
       PENSTOCK_ASSIGN_OR_RETURN(piece->chunk, piece->task->Take());
+      Learn(piece->chunk, nanos);
       places_.Learn(piece->chunk);
       // Unless they are there already: some come from another process.
       MoveTo(piece->places, piece->chunk);
@@ -211,7 +211,7 @@ class ParallelMapStream final : public Stream {
     }
     const int64_t wanted =
         std::min({max_rows_, request.max_rows,
-                  MayShare() ? rows_per_task_ : kMaxChunkRows});
+                  MayShare() ? task_size_.rows() : kMaxChunkRows});
     PENSTOCK_ASSIGN_OR_RETURN(
         Pull pull, input_->Next({runs_.Limit(wanted), request.waker}));
     if (!pull.has_rows()) return pull;
@@ -226,7 +226,7 @@ class ParallelMapStream final : public Stream {
     const bool is_long = nanos >= min_task_nanos_;
     is_shared_ = is_long && was_long_;
     was_long_ = is_long;
-    Learn(nanos);
+    Learn(pull.chunk, nanos);
     places_.Learn(pull.chunk);
     return pull;
   }
@@ -237,7 +237,7 @@ class ParallelMapStream final : public Stream {
     const auto window = static_cast<size_t>(is_exact_ ? 1 : 2 * Parallelism());
     if (pieces_.size() >= 8 * window) return false;
     if (num_tasks_ < window) return true;
-    return rows_pending_ + rows_per_task_ <=
+    return rows_pending_ + task_size_.rows() <=
            knobs_.reorder_rows.load(std::memory_order_relaxed);
   }
 
@@ -258,7 +258,7 @@ class ParallelMapStream final : public Stream {
         continue;
       }
       int64_t wanted =
-          std::min(max_rows_, is_exact_ ? request.max_rows : rows_per_task_);
+          std::min(max_rows_, is_exact_ ? request.max_rows : task_size_.rows());
       wanted = places_.Limit(request.group, rows_pending_, wanted);
       absl::StatusOr<Pull> pull =
           input_->Next({runs_.Limit(wanted), request.waker});
@@ -285,24 +285,17 @@ class ParallelMapStream final : public Stream {
     }
   }
 
-  void Learn(int64_t nanos) {
+  // Of a chunk that took so long.
+  void Learn(const Chunk& chunk, int64_t nanos) {
     num_short_ = nanos < min_task_nanos_ / 2 ? num_short_ + 1 : 0;
-    if (nanos < min_task_nanos_ / 10 && rows_per_task_ < kMaxChunkRows / 8) {
-      rows_per_task_ *= 4;
-    }
-    if (nanos < min_task_nanos_ && rows_per_task_ < kMaxChunkRows) {
-      rows_per_task_ *= 2;
-    }
-    if (nanos > std::max(10 * min_task_nanos_, kMaxTaskNanos) &&
-        rows_per_task_ > 1) {
-      rows_per_task_ /= 2;
-    }
+    task_size_.Learn(chunk.rows, ApproximateBytes(chunk), nanos);
   }
 
   const Scope scope_;
   const std::unique_ptr<Stream> input_;
   const StartRows start_;
   const int64_t min_task_nanos_;
+  TaskSize task_size_;
   // Computes rows here until is_shared_; may be null.
   const std::shared_ptr<const Evaluator> function_;
   bool is_shared_;
@@ -320,8 +313,7 @@ class ParallelMapStream final : public Stream {
   int64_t rows_read_ = 0;     // of the input, with those left out
   bool has_ended_ = false;
   absl::Status failure_;  // of the input
-  int64_t rows_per_task_ = 1;
-  GivenRuns runs_;  // of a restored state, not read yet
+  GivenRuns runs_;        // of a restored state, not read yet
   BatchPlaces places_;
 };
 

@@ -21,6 +21,7 @@ using StartRows = std::function<std::shared_ptr<PendingRows>(
 struct ParallelMapOptions {
   // Chunks computed at once, where no knob says otherwise. As many wait, so
   // that there is always one; more of them where the knob reorder_rows says so.
+  // Each has kMaxChunkBytes of results, or one row: that bounds what is held.
   int64_t parallelism = 1;
   // If not, results are given as they come; a saved position then repeats no
   // row and loses none, but the order after a restore may differ.

@@ -184,6 +184,8 @@ class ShuffleStream final : public Stream {
             " elements)\n  Lower the window, or raise "
             "Options(memory_budget=...).")));
       }
+      if (!is_reserved_) store_.Reserve(window_);
+      is_reserved_ = true;
     }
     return info_.Located(reservation_.Resize(bytes));
   }
@@ -301,6 +303,7 @@ class ShuffleStream final : public Stream {
   std::vector<int64_t> drawn_;     // kept from call to call for its memory
   int64_t read_ = 0;               // rows taken from the input
   int64_t given_ = 0;              // rows given: the number of the next draw
+  bool is_reserved_ = false;       // memory for the window
   bool is_full_ = false;           // the window was filled once
   bool has_ended_ = false;         // the input
 

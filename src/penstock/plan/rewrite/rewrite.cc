@@ -23,7 +23,7 @@ namespace penstock::plan {
 namespace {
 
 // Passes make plans cheaper step by step, so they end; this is in case.
-constexpr int kMaxSweeps = 100;
+constexpr int kMaxChanges = 100;
 // Some passes look at all that is below a node.
 constexpr int kMaxRewrittenNodes = 2000;
 
@@ -87,24 +87,36 @@ class Rewriter final {
     PlanFacts facts = FindPlanFacts(draft);
     facts.uses_lineage |= options_.uses_lineage_later;
     facts.is_seen |= options_.is_seen_later;
-    for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
-      bool is_new = false;
-      for (size_t i = 0; i < kPasses.size(); ++i) {
-        if (!IsOn(options_, kPasses[i].name)) continue;
-        PassContext context(kPasses[i].name, options_, facts, &result_->applied,
-                            &result_->declined);
-        for (int id : draft.Order()) {
-          if (draft.is_live(id)) is_new |= kActions[i](draft, id, context);
-        }
-      }
-      if (!is_new) break;
-      has_changed = true;
+    // A pass is tried once those before it find nothing more: what fuse_maps
+    // makes one, nothing can go between any more.
+    int changes = 0;
+    for (size_t i = 0; i < kPasses.size() && changes < kMaxChanges;) {
+      const bool is_new =
+          IsOn(options_, kPasses[i].name) && RunPass(i, facts, draft);
+      changes += is_new ? 1 : 0;
+      i = is_new ? 0 : i + 1;
     }
+    has_changed |= changes > 0;
     if (has_changed) plan = draft.Finish();
     return has_changed;
   }
 
  private:
+  // Over all nodes until nothing changes; true if something did.
+  bool RunPass(size_t number, const PlanFacts& facts, Draft& draft) {
+    PassContext context(kPasses[number].name, options_, facts,
+                        &result_->applied, &result_->declined);
+    int changes = 0;
+    for (bool is_new = true; is_new && changes < kMaxChanges;) {
+      is_new = false;
+      for (int id : draft.Order()) {
+        if (draft.is_live(id)) is_new |= kActions[number](draft, id, context);
+      }
+      changes += is_new ? 1 : 0;
+    }
+    return changes > 0;
+  }
+
   // Datasets that functions make.
   absl::StatusOr<bool> RunInside(Draft& draft) {
     bool has_changed = false;

@@ -76,7 +76,8 @@ struct Pass {
   bool saves_memory;        // less is held at once, however fast that is
 };
 
-// In the order in which they are tried, again and again until nothing changes.
+// In the order in which they are tried: each once those before it find nothing
+// more to change, again and again until none does.
 absl::Span<const Pass> AllPasses();
 
 // Datasets that functions make are rewritten, too. InvalidArgument for names

@@ -364,6 +364,17 @@ TEST(Rewrite, MovesBeforeItFuses) {
             "range_0 map_1 filter_3 map_2");
 }
 
+// However many there are: none is fused before the filter is past them.
+TEST(Rewrite, MovesPastSeveralBeforeItFuses) {
+  FunctionBuilder f("parse");
+  const auto x = f.Arg(0);
+  const Function parse = f.ReturnTuple({f.Call("multiply", {x, f.Int(3)}), x});
+  Plan plan = Map(Range(9), parse);
+  for (int i = 0; i < 4; ++i) plan = Map(std::move(plan), DoubleSecond());
+  plan = Filter(std::move(plan), FirstIsEven());
+  EXPECT_EQ(Chain(RewriteOrDie(plan).plan), "range_0 map_1 filter_6 map_5");
+}
+
 TEST(Rewrite, PassesCanBeSwitchedOff) {
   const Plan plan = Skip(Map(Map(Range(9), AddConstant(1)), MultiplyBy(2)), 0);
   plan::RewriteOptions options;
