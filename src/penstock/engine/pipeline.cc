@@ -620,6 +620,7 @@ absl::StatusOr<std::unique_ptr<Iterator>> Iterator::Resume(
   WireReader stream_reader(streams);
   PENSTOCK_RETURN_IF_ERROR(iterator->root_->Restore(stream_reader));
   iterator->root_->SkipRows(skip_rows);
+  if (environment.receiver != nullptr) environment.receiver->OnRestored();
   for (const OpInfo& info : iterator->pipeline_->ops()) {
     if (info.instance == 0) continue;
     instances.Resume(info.instance, iterator->run_->random[info.id],

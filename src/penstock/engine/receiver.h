@@ -46,6 +46,9 @@ class Receiver {
     return absl::OkStatus();
   }
 
+  // All streams are where the state was: what takes a while may begin.
+  virtual void OnRestored() {}
+
   // The trainer has got to the state of that ticket, and will not go back but
   // by a checkpoint.
   virtual void OnTaken(uint64_t /*ticket*/) {}

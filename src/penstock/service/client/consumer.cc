@@ -218,6 +218,11 @@ absl::Status Consumer::Restore(std::string_view bytes, bool is_recovery) {
   return absl::OkStatus();
 }
 
+void Consumer::OnRestored() {
+  MutexLock lock(&mutex_);
+  for (auto& [stream, known] : passes_) known.pass->OpenIfResumed();
+}
+
 void Consumer::Deliver(const Ticket& ticket) {
   for (auto it = passes_.begin(); it != passes_.end();) {
     Known& known = it->second;

@@ -56,6 +56,8 @@ class Consumer final : public engine::Receiver {
   Seal SealState(std::string_view state) override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Restore(std::string_view journal, bool is_recovery) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Readers of one checkpoint wait for each other: they ask at once.
+  void OnRestored() override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnTaken(uint64_t ticket) override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnLeft(uint64_t ticket, uint64_t rows) override
       ABSL_LOCKS_EXCLUDED(mutex_);

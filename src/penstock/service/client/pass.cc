@@ -156,20 +156,27 @@ void Pass::WakeReader() {
   }
 }
 
+void Pass::Begin() {
+  if (std::exchange(has_started_, true)) return;
+  {
+    MutexLock lock(&running_mutex);
+    ++running;
+  }
+  std::thread([self = shared_from_this()] { self->Run(); }).detach();
+}
+
+void Pass::OpenIfResumed() {
+  MutexLock lock(&mutex_);
+  if (resumed_) Begin();
+}
+
 // --- rows ---
 
 absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
   while (true) {
     {
       MutexLock lock(&mutex_);
-      if (!has_started_) {
-        has_started_ = true;
-        {
-          MutexLock running_lock(&running_mutex);
-          ++running;
-        }
-        std::thread([self = shared_from_this()] { self->Run(); }).detach();
-      }
+      Begin();
       if (!failure_.ok()) return failure_;
       if (client_ == nullptr) {
         waker_ = request.waker;

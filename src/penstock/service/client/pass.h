@@ -60,6 +60,8 @@ class Pass final : public ReadingSink,
   // From that row of it on.
   void SeekTo(uint64_t row) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Opens the pass if it goes on from a journal.
+  void OpenIfResumed() ABSL_LOCKS_EXCLUDED(mutex_);
   // The first call opens the pass.
   absl::StatusOr<engine::Pull> Next(const engine::Request& request)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -118,6 +120,8 @@ class Pass final : public ReadingSink,
   // Something for the dispatcher to hear, soon or at once.
   void Tell(bool is_urgent = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeReader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- Next() ---
   // Rows that can be given at once, if any; sets up a group if one is due.
