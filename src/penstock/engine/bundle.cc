@@ -90,8 +90,9 @@ absl::StatusOr<Bundle::Items> Bundle::Next(const Request& request) {
     const int64_t wanted =
         to_skip_ > 0 ? std::min(to_skip_, kMaxChunkRows) : request.max_rows;
     if (!has_ended_) {
-      PENSTOCK_ASSIGN_OR_RETURN(items.pull,
-                                iterator_->Next({wanted, request.waker}));
+      const Group group = to_skip_ > 0 ? Group() : request.group;
+      PENSTOCK_ASSIGN_OR_RETURN(
+          items.pull, iterator_->Next({wanted, request.waker, group}));
       has_ended_ = items.pull.is_end();
     }
     if (has_ended_) {

@@ -120,8 +120,8 @@ ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
     if (bundle.bad == assigned.attempt()) continue;  // not heard of yet
     bundle.attempt = assigned.attempt();
     bundle.bad = 0;
-    actions.start.push_back(
-        {number, assigned.attempt(), assigned.address(), bundle.received});
+    actions.start.push_back({number, assigned.attempt(), assigned.address(),
+                             bundle.received, assigned.local_socket()});
   }
   return actions;
 }

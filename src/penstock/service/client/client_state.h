@@ -54,6 +54,7 @@ class ClientState final {
     uint64_t attempt;
     std::string address;
     uint64_t from;
+    std::string local_socket;  // of the worker; empty: none
   };
   struct Actions {
     std::vector<Read> start;     // in place of one of the same bundle

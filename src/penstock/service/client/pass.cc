@@ -12,6 +12,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
+#include "penstock/data/frame_memory.h"
 #include "penstock/service/rpc/status.h"
 
 namespace penstock::service {
@@ -390,7 +391,6 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
                    Buffer bytes) {
   absl::StatusOr<Chunk> chunk = Chunk();
   if (head.items() > 0) chunk = ToChunk(head, bytes);
-  std::string address;
   {
     MutexLock lock(&mutex_);
     const auto reader = readers_.find(bundle);
@@ -398,7 +398,6 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
         is_closing_) {
       return;
     }
-    address = reader->second.address;
     if (!chunk.ok()) {
       client_->OnBroken(bundle, attempt, std::string(chunk.status().message()));
       if (reader->second.reading != nullptr) reader->second.reading->Stop();
@@ -442,9 +441,15 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     }
     WakeReader();
   }
-  if (!head.local_socket().empty()) {
-    options_.link->OnSocket(address, head.local_socket());
+}
+
+Buffer Pass::Allocate(size_t size) {
+  if (options_.environment.frames != nullptr && size >= kMinReservedBytes) {
+    const std::vector<Buffer> reserved =
+        options_.environment.frames->Reserve({size});
+    if (!reserved.empty()) return reserved[0];
   }
+  return Buffer::Allocate(size);
 }
 
 void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
@@ -746,6 +751,9 @@ void Pass::StartReading(const ClientState::Read& read) {
   if (compression != "none") {
     if (compression != "zstd") first.add_compressions(COMPRESSION_LZ4);
     if (compression != "lz4") first.add_compressions(COMPRESSION_ZSTD);
+  }
+  if (!read.local_socket.empty()) {
+    options_.link->OnSocket(read.address, read.local_socket);
   }
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
       options_.link->Worker(read.address);

@@ -82,6 +82,8 @@ class Pass final : public ReadingSink,
   void OnReadingDone(uint64_t bundle, uint64_t attempt,
                      const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Where the trainer reads, if there is room: then nothing is copied again.
+  Buffer Allocate(size_t size) override;
 
  private:
   // Rows of a frame that were not given yet.

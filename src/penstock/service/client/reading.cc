@@ -163,7 +163,11 @@ absl::Status Reading::TakePiece() {
           absl::StrCat("a frame must have at most ", kMaxFrameBytes,
                        " bytes; got ", head.frame_bytes()));
     }
-    frame_ = Buffer::Allocate(head.frame_bytes());
+    const auto sink = sink_.lock();
+    if (sink == nullptr) return absl::CancelledError("nobody listens");
+    frame_ = head.compression() == COMPRESSION_NONE
+                 ? sink->Allocate(head.frame_bytes())
+                 : Buffer::Allocate(head.frame_bytes());
     frame_filled_ = 0;
   }
   if (head.piece_offset() != frame_filled_ ||

@@ -28,6 +28,8 @@ class ReadingSink {
   // after it the lineages.
   virtual void OnFrame(uint64_t bundle, uint64_t attempt,
                        const FrameHeader& head, Buffer bytes) = 0;
+  // Room for a frame, writable.
+  virtual Buffer Allocate(size_t size) = 0;
   // Nothing more comes. OK: the frame before was the bundle's last.
   virtual void OnReadingDone(uint64_t bundle, uint64_t attempt,
                              const absl::Status& status) = 0;

@@ -321,6 +321,7 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     assigned->set_attempt(owned.attempt);
     assigned->set_address(worker->second.address);
     assigned->set_from(owned.from);
+    assigned->set_local_socket(worker->second.local_socket);
   }
   return reply;
 }

@@ -84,6 +84,7 @@ class DispatcherState final {
   // For windows and tests.
   struct Worker {
     std::string address;
+    std::string local_socket;
     int64_t heard_ms = 0;
     bool is_draining = false;
     bool should_drain = false;

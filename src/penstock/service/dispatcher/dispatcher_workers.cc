@@ -73,6 +73,7 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   reply.set_lease_ms(settings_.lease_ms);
   Worker& worker = workers_[beat.worker()];
   worker.address = beat.address();
+  worker.local_socket = beat.local_socket();
   worker.heard_ms = std::max(worker.heard_ms, now_ms);
   worker.is_draining = beat.is_draining();
   worker.held = beat.held_size();

@@ -141,9 +141,12 @@ uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows) {
           : std::max(DivideUp(rows, kMaxBundles),
                      std::min(rows, std::clamp(rows / kFewBundles, kFewRows,
                                                kManyRows)));
+  // Whole groups, where it is known how many rows one has: what is left of a
+  // bundle travels row by row.
   const auto least =
       static_cast<uint64_t>(std::max<int64_t>(1, division.least_rows));
-  return std::max(by_size, std::min(least, std::max<uint64_t>(rows, 1)));
+  if (least >= rows) return std::max<uint64_t>(rows, 1);
+  return DivideUp(by_size, least) * least;
 }
 
 absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,

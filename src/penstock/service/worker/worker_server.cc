@@ -158,6 +158,7 @@ absl::Status WorkerServer::Listen() {
   WorkerState::Settings settings;
   settings.worker = id_;
   settings.address = address_;
+  if (local_ != nullptr) settings.local_socket = local_->name();
   settings.max_held = options_.max_held;
   settings.max_running = options_.max_running;
   MutexLock lock(&mutex_);

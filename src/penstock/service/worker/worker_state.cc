@@ -26,6 +26,7 @@ WorkerBeat WorkerState::MakeBeat() const {
   WorkerBeat beat;
   beat.set_worker(settings_.worker);
   beat.set_address(settings_.address);
+  beat.set_local_socket(settings_.local_socket);
   beat.set_term(term_);
   uint32_t waiting = 0;
   for (const auto& [key, held] : held_) {
