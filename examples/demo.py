@@ -1,8 +1,9 @@
 """What `make demo` shows: a real pipeline, what it did, and that it survives.
 
 Makes TFRecord and text files in a temporary directory, reads them through a
-pipeline with shuffle, map, filter and batch, kills the engine in mid-run, and
-counts every element at the end.
+pipeline with shuffle, map, filter and batch, kills the engine in mid-run, has a
+dispatcher and workers run the pipeline and kills those, too, and counts every
+element at the end.
 """
 
 from __future__ import annotations
@@ -128,6 +129,35 @@ def drain(ds: ps.Dataset, kill_at: int | None) -> tuple[Counter[bytes], Result]:
     return seen, result
 
 
+def drain_service(directory: Path) -> tuple[Counter[bytes], int]:
+    """The same records from workers, some of which are killed on the way."""
+    seen: Counter[bytes] = Counter()
+    files = ps.Dataset.list_files(
+        str(directory / "train-*.tfrecord"), shuffle=True, seed=7
+    )
+    ds = files.interleave(ps.TFRecordDataset, cycle_length=4).batch(BATCH)
+    killed = 0
+    with ps.LocalService(workers=2) as service:
+        print(f"  a dispatcher at {service.address}, two workers")
+        kill_at = [RECORDS // 4, RECORDS // 2]
+        for records in ds.distribute(service.address, job="demo"):
+            seen.update(records.tolist())
+            bar(len(seen) / RECORDS, f"{len(seen):,} records")
+            if kill_at and len(seen) > kill_at[0]:
+                kill_at.pop(0)
+                is_worker = killed == 0
+                pid = service.dispatcher_pid
+                if is_worker:
+                    pid = service.worker_pids[0]
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+                clear()
+                name = "a worker" if is_worker else "the dispatcher"
+                print(f"  killed {name} (process {pid})")
+    clear()
+    return seen, killed
+
+
 def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="penstock-demo-"))
     try:
@@ -167,6 +197,13 @@ def main() -> int:
             f"{'the same ones' if is_resumed else 'NOT the same ones'}; "
             f"the state is {len(str(state)):,} characters"
         )
+
+        print("\n6. The records from workers, two processes killed on the way")
+        served, _ = drain_service(directory)
+        lost = RECORDS - len(served)
+        twice = sum(count > 1 for count in served.values())
+        print(f"  {len(served):,} records: {lost} lost, {twice} seen twice")
+        is_exact = is_exact and lost == 0 and twice == 0
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if not (is_exact and is_resumed):
