@@ -2,8 +2,8 @@
 // keep it away from other processes' memory.
 //
 //   CHAOS_DISK=CONTROL:FOLDER  while the first byte of CONTROL is 'e', writes
-//       and syncs of files in FOLDER fail with EIO; while it is 'f', writes that
-//       need space fail with ENOSPC; while it is 's', syncs take 300 ms
+//       and syncs of files in FOLDER fail with EIO; while it is 'f', writes
+//       that need space fail with ENOSPC; while it is 's', syncs take 300 ms
 //   CHAOS_NO_LOCAL=1           no connection to a worker's Unix socket, so that
 //       rows come over TCP
 #include <dlfcn.h>
@@ -106,7 +106,8 @@ int posix_fallocate(int file, off_t at, off_t size) {
 }
 
 int posix_fallocate64(int file, off64_t at, off64_t size) {
-  static const auto real = Real<int(int, off64_t, off64_t)>("posix_fallocate64");
+  static const auto real =
+      Real<int(int, off64_t, off64_t)>("posix_fallocate64");
   return MayWrite(file) ? real(file, at, size) : errno;
 }
 

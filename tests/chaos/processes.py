@@ -14,8 +14,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from penstock._engine import binary_path
 from proxy import Link, Network
+
+from penstock._engine import binary_path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRELOAD = ROOT / "build/release/tests/chaos/libchaos_preload.so"

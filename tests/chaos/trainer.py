@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-import penstock as ps
-
 sys.path.insert(0, str(Path(__file__).parent))
 import rows
 from ledger import RECORD

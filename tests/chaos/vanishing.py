@@ -10,8 +10,8 @@ from pathlib import Path
 
 import rows
 from cluster import Cluster
-from ledger import ledger_path
 from job import Job
+from ledger import ledger_path
 from plan import Fault, Round
 
 _SECONDS = 90.0

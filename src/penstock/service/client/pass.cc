@@ -445,12 +445,19 @@ void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(bundle);
   if (reader == readers_.end() || reader->second.attempt != attempt) return;
+  const Reader ended = std::move(reader->second);
   readers_.erase(reader);
+  if (!status.ok() && ended.memory != nullptr) {
+    options_.link->Forget(ended.address, ended.memory);
+  }
   if (is_closing_ || client_ == nullptr) return;
   client_->OnBroken(bundle, attempt, std::string(status.message()));
+  // A worker that was started again does not know its predecessor's keys.
+  const bool is_old_key =
+      ended.memory != nullptr && absl::IsPermissionDenied(status);
   // What computing the bundle came to is not the worker's fault.
   if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
-      !absl::IsDataLoss(status) && !absl::IsAborted(status) &&
+      !absl::IsDataLoss(status) && !absl::IsAborted(status) && !is_old_key &&
       client_->is_wanted(bundle)) {
     failure_ = status;
   }
@@ -712,12 +719,14 @@ void Pass::OnReply(const ClientReply& reply) {
 
 void Pass::StartReading(const ClientState::Read& read) {
   ReadRequest first;
+  const std::shared_ptr<WorkerMemory> memory =
+      options_.link->MemoryOf(read.address);
   {
     MutexLock lock(&mutex_);
     *first.mutable_epoch() = client_->epoch();
     Reader& reader = readers_[read.bundle];
     if (reader.reading != nullptr) reader.reading->Stop();
-    reader = {nullptr, read.attempt, read.address};
+    reader = {nullptr, read.attempt, read.address, memory};
   }
   first.set_bundle(read.bundle);
   first.set_attempt(read.attempt);
@@ -737,7 +746,7 @@ void Pass::StartReading(const ClientState::Read& read) {
   }
   std::shared_ptr<Reading> reading =
       Reading::Start(*channel, options_.link->credentials(), std::move(first),
-                     options_.link->MemoryOf(read.address), weak_from_this());
+                     memory, weak_from_this());
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(read.bundle);
   if (reader == readers_.end() || reader->second.attempt != read.attempt) {
