@@ -7,6 +7,7 @@ import dataclasses
 import time
 from pathlib import Path
 
+import rows
 from job import Job
 from processes import Dispatcher, Worker
 from proxy import Link, Network
@@ -35,10 +36,12 @@ class Cluster:
         self.times: dict[str, list[float]] = {}
         self.counts: dict[str, int] = {}
         self.job: Job | None = None
+        self.lines = folder / "lines"
         self._names = 0
         self._least = workers
 
     async def start(self) -> None:
+        rows.write_lines(self.lines)
         await self.dispatcher.start()
         for _ in range(self._least):
             await self.add_worker()
@@ -99,6 +102,8 @@ class Cluster:
             if job is None or each["job"] != job.name or not each["epochs"]:
                 continue
             epoch = each["epochs"][-1]
+            if "bundles" not in epoch:
+                return None  # not known yet
             owned = sum(int(c["open"]) for c in epoch["consumers"])
             name = f"{job.name}/{epoch['epoch']}"
             return name, int(epoch["done"]) + owned, int(epoch["bundles"])

@@ -16,6 +16,7 @@ _SAVE_SECONDS = 1.5
 _LOOK_SECONDS = 0.05
 # Without a row for so long, with no fault in sight, it hangs.
 STUCK_SECONDS = 120.0
+_REFUSED = "disk is full"
 
 
 class Job:
@@ -37,6 +38,7 @@ class Job:
         self.errors: list[str] = []
         self.lives = [Life(0)]
         self.trainers: list[Trainer] = []
+        self.refused = 0
         self.is_over = False
         self._address = address
         self._rate = rate
@@ -79,12 +81,12 @@ class Job:
                 "restore": restore,
                 "rate": self._rate,
                 "ledger": str(ledger_path(self.folder, i, self.life.number)),
-                "ended": str(self._sign("ended", i)),
-                "error": str(self._sign("error", i)),
+                "ended": str(self.sign("ended", i)),
+                "error": str(self.sign("error", i)),
             }
             trainer.start(spec, self.spec.is_apart)
 
-    def _sign(self, word: str, reader: int) -> Path:
+    def sign(self, word: str, reader: int) -> Path:
         return self.folder / f"{word}-{reader}-{self.life.number}"
 
     def restore(self) -> None:
@@ -94,6 +96,8 @@ class Job:
         life = Life(len(self.lives))
         if self._last_save:
             life.checkpoint, life.parent = self._last_save, self._last_life
+        else:
+            self.name += "+"  # some of its readers may have begun
         self.lives.append(life)
         self.start()
 
@@ -123,12 +127,23 @@ class Job:
 
     def _has_ended(self) -> bool:
         readers = range(self.spec.readers)
-        return all(self._sign("ended", i).exists() for i in readers)
+        return all(self.sign("ended", i).exists() for i in readers)
 
-    def _check_errors(self) -> bool:
+    def start_again_if_refused(self) -> None:
+        """A full disk refuses jobs, and restores of jobs, until it has room."""
+        for i, trainer in enumerate(self.trainers):
+            path = self.sign("error", i)
+            if trainer.is_running or not path.exists():
+                continue
+            if _REFUSED in path.read_text():
+                self.refused += 1
+                self.restore()
+                return
+
+    def _note_errors(self) -> bool:
         """Whether a trainer has died of an error; the others go on later."""
         for i, trainer in enumerate(self.trainers):
-            path = self._sign("error", i)
+            path = self.sign("error", i)
             if path.exists() and not trainer.is_running:
                 self.errors.append(path.read_text())
                 return True
@@ -142,7 +157,8 @@ class Job:
         while not self._has_ended():
             await asyncio.sleep(_LOOK_SECONDS)
             now = time.monotonic()
-            if self._check_errors():
+            self.start_again_if_refused()
+            if self._note_errors():
                 if not self.can_restore or len(self.errors) > 3:
                     return False
                 self.restore()

@@ -30,7 +30,6 @@ WEIGHTS = {
     "file_gone": 2,
     "file_changed": 2,
 }
-_GAP_SECONDS = (0.3, 2.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +67,9 @@ def _seconds(kind: str, chance: random.Random) -> float:
     return chance.uniform(low, high)
 
 
-def faults(seed: int, seconds: float, kinds: list[str]) -> list[Fault]:
+def faults(
+    seed: int, seconds: float, kinds: list[str], gap: float
+) -> list[Fault]:
     chance = random.Random(seed)
     found = []
     at = 2.0
@@ -84,7 +85,7 @@ def faults(seed: int, seconds: float, kinds: list[str]) -> list[Fault]:
                 chance.randrange(2),
             )
         )
-        at += chance.uniform(*_GAP_SECONDS)
+        at += gap * chance.uniform(0.3, 1.7)
     return found
 
 

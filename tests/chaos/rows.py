@@ -37,17 +37,20 @@ def write_files(folder: Path, count: int) -> None:
         (folder / f"{i:09}.txt").write_text("".join(lines))
 
 
+def write_lines(store: Path) -> None:
+    """What the pipeline "lines" reads: too much to be read ahead."""
+    store.mkdir(parents=True)
+    for i in range(_LONG_FILES):
+        lines = (f"{i} {check(i)} {'x' * 10_000}\n" for _ in range(40))
+        (store / f"{i:04}.txt").write_text("".join(lines))
+
+
 def link_lines(store: Path, folder: Path) -> Path:
-    """What the pipeline "lines" reads: too much to be read ahead.
+    """The same files in a folder of their own.
 
     Returns:
-        The last of its files, which shares its bytes with nobody.
+        The last of them, which shares its bytes with nobody.
     """
-    if not store.exists():
-        store.mkdir()
-        for i in range(_LONG_FILES):
-            lines = (f"{i} {check(i)} {'x' * 10_000}\n" for _ in range(40))
-            (store / f"{i:04}.txt").write_text("".join(lines))
     folder.mkdir()
     for path in store.iterdir():
         os.link(path, folder / path.name)

@@ -42,12 +42,15 @@ class Chaos:
         self.cluster = Cluster(folder, arguments.seed, arguments.workers)
         self.seconds = arguments.minutes * 60
         self.rows = self.lost = self.doubled = self.jobs = self.replayed = 0
+        self.refused = 0
         self.errors: list[str] = []
         self._begin = time.monotonic()
 
     async def run(self) -> bool:
         kinds = self.arguments.faults.split(",")
-        planned = plan.faults(self.arguments.seed, self.seconds, kinds)
+        planned = plan.faults(
+            self.arguments.seed, self.seconds, kinds, self.arguments.gap
+        )
         text = "".join(f"{fault}\n" for fault in planned)
         (self.folder / "plan.txt").write_text(text)
         print(
@@ -107,6 +110,7 @@ class Chaos:
 
     def _judge(self, job: Job, is_whole: bool, began: float) -> None:
         self.errors += job.errors
+        self.refused += job.refused
         for error in job.errors:
             print(f"\n{job.name} ({job.spec}): {error}", flush=True)
         if not is_whole:
@@ -128,7 +132,8 @@ class Chaos:
             return
         if job.spec.kind == "who":
             self._measure(job, began)
-        job.remove()
+        if not job.errors:
+            job.remove()
 
     def _measure(self, job: Job, began: float) -> None:
         """How long those that waited for a worker that was lost have waited."""
@@ -180,7 +185,8 @@ class Chaos:
         print(
             f"\n{self.jobs} jobs, {self.rows} rows: {self.lost} lost, "
             f"{self.doubled} doubled; {len(self.errors)} errors; bundles that "
-            f"a drained worker left behind: {self.replayed}"
+            f"a drained worker left behind: {self.replayed}; starts that a "
+            f"full disk refused: {self.refused}"
         )
         for failure in cluster.failures:
             print(f"FAILED: {failure}")
@@ -201,6 +207,9 @@ def main() -> int:
         "--faults",
         default=",".join(plan.WEIGHTS),
         help="kinds of faults, separated by commas",
+    )
+    parser.add_argument(
+        "--gap", type=float, default=1.2, help="seconds between faults"
     )
     parser.add_argument("--folder", type=Path, help="kept, if it is given")
     arguments = parser.parse_args()

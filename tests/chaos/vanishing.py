@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import time
-from pathlib import Path
 
 import rows
 from cluster import Cluster
@@ -32,7 +30,18 @@ class VanishingJob(Job):
             1.0,
             rate=1000.0,
         )
-        self.victim = rows.link_lines(cluster.folder / "lines", self._files)
+        self.victim = rows.link_lines(cluster.lines, self._files)
+
+    def has_begun(self) -> bool:
+        ledger = ledger_path(self.folder, 0, self.life.number)
+        return ledger.exists() and ledger.stat().st_size > 0
+
+    def has_died(self) -> bool:
+        return not self.trainers[0].is_running
+
+    def last_words(self) -> str:
+        said = self.sign("error", 0)
+        return said.read_text() if said.exists() else "nothing"
 
 
 async def file_fault(cluster: Cluster, fault: Fault) -> bool:
@@ -40,35 +49,37 @@ async def file_fault(cluster: Cluster, fault: Fault) -> bool:
     job = VanishingJob(cluster)
     cluster.note(fault.kind)
     job.start()
-    end = time.monotonic() + _SECONDS
-    ledger = ledger_path(job.folder, 0, 0)
     try:
-        while not ledger.exists() or not ledger.stat().st_size:
-            await asyncio.sleep(0.05)
-            if time.monotonic() > end or not job.trainers[0].is_running:
-                cluster.fail(f"{fault.kind}: the job did not begin")
-                return True
-        if fault.kind == "file_gone":
-            job.victim.unlink()
-        else:
-            shutil.copy(job.victim, job.victim.with_suffix(".new"))
-            with open(job.victim.with_suffix(".new"), "a") as file:
-                file.write("one more\n")
-            job.victim.with_suffix(".new").rename(job.victim)
-        while job.trainers[0].is_running:
-            await asyncio.sleep(0.05)
-            if time.monotonic() > end:
-                cluster.fail(f"{fault.kind}: neither an error nor the end")
-                return True
-        said = Path(job._sign("error", 0))
-        text = said.read_text() if said.exists() else ""
-        if job.victim.name not in text:
-            cluster.fail(f"{fault.kind}: the error must name the file: {text}")
-        else:
-            cluster.counts["errors that name the file"] = (
-                cluster.counts.get("errors that name the file", 0) + 1
-            )
-        return True
+        problem = await _change_and_wait(job, fault.kind == "file_gone")
     finally:
         await job.end()
-        job.remove()
+    if problem:
+        cluster.fail(f"{fault.kind}: {problem}; see {job.folder}")
+        return True
+    name = "errors that name the file"
+    cluster.counts[name] = cluster.counts.get(name, 0) + 1
+    job.remove()
+    return True
+
+
+async def _change_and_wait(job: VanishingJob, is_to_go: bool) -> str:
+    """What is wrong with what the trainer then says, or nothing."""
+    end = time.monotonic() + _SECONDS
+    while not job.has_begun():
+        await asyncio.sleep(0.05)
+        job.start_again_if_refused()
+        if time.monotonic() > end or job.has_died():
+            return f"the job did not begin: {job.last_words()}"
+    if is_to_go:
+        job.victim.unlink()
+    else:
+        other = job.victim.with_suffix(".new")
+        other.write_bytes(job.victim.read_bytes() + b"one more\n")
+        other.rename(job.victim)
+    while not job.has_died():
+        await asyncio.sleep(0.05)
+        if time.monotonic() > end:
+            return "neither an error nor the end"
+    if job.victim.name not in job.last_words():
+        return f"the error must name the file; got {job.last_words()}"
+    return ""
