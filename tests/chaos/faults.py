@@ -133,8 +133,11 @@ async def _kill_engine(cluster: Cluster, fault: Fault) -> bool:
         return False
     trainer = job.trainers[int(fault.target * len(job.trainers))]
     pid = trainer.engine_pid
-    if pid is None:
+    noted = job.noted_by(trainer)
+    # One that dies twice at a row says so to the trainer, as it should.
+    if pid is None or noted == trainer.noted_at_kill:
         return False
+    trainer.noted_at_kill = noted
     cluster.note(fault.kind, pid)
     os.kill(pid, signal.SIGKILL)
     return True

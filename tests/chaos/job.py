@@ -118,12 +118,11 @@ class Job:
             path = state_path(self.folder, i, f"save-{self._saves}")
             trainer.say(f"save {path}")
 
-    def _noted(self) -> int:
-        found = 0
-        for i in range(self.spec.readers):
-            path = ledger_path(self.folder, i, self.life.number)
-            found += path.stat().st_size if path.exists() else 0
-        return found
+    def noted_by(self, trainer: Trainer) -> int:
+        """Bytes of the trainer's ledger."""
+        reader = self.trainers.index(trainer)
+        path = ledger_path(self.folder, reader, self.life.number)
+        return path.stat().st_size if path.exists() else 0
 
     def _has_ended(self) -> bool:
         readers = range(self.spec.readers)
@@ -166,7 +165,7 @@ class Job:
             if now >= save_at:
                 self._save()
                 save_at = now + _SAVE_SECONDS
-            found = self._noted()
+            found = sum(map(self.noted_by, self.trainers))
             if found != noted:
                 noted, grew_at = found, now
             if now - grew_at > STUCK_SECONDS:

@@ -178,6 +178,9 @@ class Worker(Part):
 
 
 class Trainer(Part):
+    # Bytes of its ledger when its engine was last killed.
+    noted_at_kill = 0
+
     def start(self, spec: dict[str, Any], is_apart: bool) -> None:
         """`is_apart`: rows come over TCP."""
         path = self.folder / f"{self.name}.json"

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 
 _CHUNK = 1 << 16
-# Smaller chunks are mostly headers, which gRPC's own parser refuses.
-_FLIP_BYTES = 2000
+# Smaller chunks are mostly of gRPC itself.
+_FLIP_BYTES = 300
 
 
 class Link:

@@ -517,10 +517,12 @@ absl::Status Pass::Open() {
   int64_t wait = kMinWaitNanos;
   bool has_answered = false;
   bool is_forgotten = false;
+  bool is_recovery = false;
   std::optional<OpenRequest> request;
   while (true) {
     {
       MutexLock lock(&mutex_);
+      is_recovery = is_recovery_;
       if (is_closing_) return absl::CancelledError("it was closed");
     }
     grpc::ClientContext hello;
@@ -546,7 +548,11 @@ absl::Status Pass::Open() {
       is_forgotten = absl::IsNotFound(status) && !is_forgotten;
       if (is_forgotten) continue;
     }
-    if (!status.ok() && !IsWorthAnotherTry(status)) return status;
+    // A full disk refuses those that begin. Who has begun waits for it.
+    const bool is_waited_for = is_recovery && absl::IsResourceExhausted(status);
+    if (!status.ok() && !IsWorthAnotherTry(status) && !is_waited_for) {
+      return status;
+    }
     const int64_t now = Now();
     if (!status.ok() && !has_answered && now - start > kPatienceNanos) {
       return absl::UnavailableError(absl::StrCat(
