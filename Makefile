@@ -1,7 +1,7 @@
 # The front door. Each target sets up what it needs; `make` alone lists them.
 .DEFAULT_GOAL := help
 .PHONY: help demo setup build test test-frameworks check fix sanitize matrix \
-  bench bench-tuner sim wheel clean
+  bench bench-tuner sim chaos wheel clean
 
 PYTHON := .venv/bin/python
 
@@ -77,6 +77,12 @@ sim: setup  ## the service in virtual time: SEEDS=200000, then planted bugs
 	@tools/build release sim
 	@build/release/tests/sim/sim 1 $(SEEDS)
 	@$(PYTHON) tests/sim/mutants.py
+
+MINUTES ?= 10
+SEED ?= 1
+chaos: setup  ## real processes that are killed, hung and cut off: MINUTES, SEED
+	@tools/build release chaos_preload
+	@$(PYTHON) tests/chaos/run.py --minutes $(MINUTES) --seed $(SEED)
 
 wheel: setup  ## dist/penstock-*.whl: the package with its binary
 	@$(PYTHON) tools/make_wheel.py

@@ -457,17 +457,20 @@ void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(bundle);
   if (reader == readers_.end() || reader->second.attempt != attempt) return;
-  // The worker was started again, and its memory is another.
-  const bool is_other_memory =
-      absl::IsPermissionDenied(status) &&
-      options_.link->ForgetMemory(reader->second.address);
+  const Reader ended = std::move(reader->second);
   readers_.erase(reader);
+  if (!status.ok() && ended.memory != nullptr) {
+    options_.link->Forget(ended.address, ended.memory);
+  }
   if (is_closing_ || client_ == nullptr) return;
   client_->OnBroken(bundle, attempt, std::string(status.message()));
+  // A worker that was started again does not know its predecessor's keys.
+  const bool is_old_key =
+      ended.memory != nullptr && absl::IsPermissionDenied(status);
   // What computing the bundle came to is not the worker's fault.
   if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
-      !absl::IsDataLoss(status) && !absl::IsAborted(status) &&
-      client_->is_wanted(bundle) && !is_other_memory) {
+      !absl::IsDataLoss(status) && !absl::IsAborted(status) && !is_old_key &&
+      client_->is_wanted(bundle)) {
     failure_ = status;
   }
   Tell(/*is_urgent=*/!status.ok());
@@ -529,10 +532,12 @@ absl::Status Pass::Open() {
   int64_t wait = kMinWaitNanos;
   bool has_answered = false;
   bool is_forgotten = false;
+  bool is_recovery = false;
   std::optional<OpenRequest> request;
   while (true) {
     {
       MutexLock lock(&mutex_);
+      is_recovery = is_recovery_;
       if (is_closing_) return absl::CancelledError("it was closed");
     }
     grpc::ClientContext hello;
@@ -558,7 +563,11 @@ absl::Status Pass::Open() {
       is_forgotten = absl::IsNotFound(status) && !is_forgotten;
       if (is_forgotten) continue;
     }
-    if (!status.ok() && !IsWorthAnotherTry(status)) return status;
+    // A full disk refuses those that begin. Who has begun waits for it.
+    const bool is_waited_for = is_recovery && absl::IsResourceExhausted(status);
+    if (!status.ok() && !IsWorthAnotherTry(status) && !is_waited_for) {
+      return status;
+    }
     const int64_t now = Now();
     if (!status.ok() && !has_answered && now - start > kPatienceNanos) {
       return absl::UnavailableError(absl::StrCat(
@@ -735,12 +744,14 @@ void Pass::OnReply(const ClientReply& reply) {
 
 void Pass::StartReading(const ClientState::Read& read) {
   ReadRequest first;
+  const std::shared_ptr<WorkerMemory> memory =
+      options_.link->MemoryOf(read.address);
   {
     MutexLock lock(&mutex_);
     *first.mutable_epoch() = client_->epoch();
     Reader& reader = readers_[read.bundle];
     if (reader.reading != nullptr) reader.reading->Stop();
-    reader = {nullptr, read.attempt, read.address};
+    reader = {nullptr, read.attempt, read.address, memory};
   }
   first.set_bundle(read.bundle);
   first.set_attempt(read.attempt);
@@ -763,7 +774,7 @@ void Pass::StartReading(const ClientState::Read& read) {
   }
   std::shared_ptr<Reading> reading =
       Reading::Start(*channel, options_.link->credentials(), std::move(first),
-                     options_.link->MemoryOf(read.address), weak_from_this());
+                     memory, weak_from_this());
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(read.bundle);
   if (reader == readers_.end() || reader->second.attempt != read.attempt) {

@@ -97,6 +97,7 @@ class Pass final : public ReadingSink,
     std::shared_ptr<Reading> reading;
     uint64_t attempt = 0;
     std::string address;
+    std::shared_ptr<WorkerMemory> memory;  // that it looks at; null: none
   };
   // Loose rows that wait for others.
   struct Pool {

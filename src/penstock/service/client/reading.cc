@@ -57,11 +57,6 @@ class SliceReader final {
   size_t left_ = 0;
 };
 
-absl::Status Damaged(absl::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat("a frame came damaged: ", what, "; it is read again"));
-}
-
 }  // namespace
 
 Reading::Reading(ReadRequest first, std::shared_ptr<WorkerMemory> memory,
@@ -134,16 +129,17 @@ void Reading::OnReadDone(bool ok) {
 
 absl::Status Reading::TakePiece() {
   SliceReader reader(incoming_);
-  uint32_t header_bytes = 0;
-  if (reader.left() < sizeof(header_bytes)) return Damaged("it has no header");
-  reader.Copy(&header_bytes, sizeof(header_bytes));
+  uint32_t before[2] = {};
+  if (reader.left() < sizeof(before)) return Damaged("it has no header");
+  reader.Copy(before, sizeof(before));
+  const auto [header_bytes, header_crc] = before;
   if (header_bytes > kMaxHeaderBytes || header_bytes > reader.left()) {
     return Damaged("its header is cut short");
   }
   std::string header(header_bytes, '\0');
   reader.Copy(header.data(), header_bytes);
-  FrameHeader head;
-  if (!head.ParseFromString(header)) return Damaged("its header is not one");
+  PENSTOCK_ASSIGN_OR_RETURN(const FrameHeader head,
+                            ParseHeader(header, header_crc));
   if (head.has_place()) {
     if (memory_ == nullptr) return Damaged("it is in memory not asked for");
     PENSTOCK_ASSIGN_OR_RETURN(

@@ -82,12 +82,11 @@ std::shared_ptr<WorkerMemory> ServiceLink::MemoryOf(
   return it == memories_.end() ? nullptr : it->second.memory;
 }
 
-bool ServiceLink::ForgetMemory(const std::string& address) {
+void ServiceLink::Forget(const std::string& address,
+                         const std::shared_ptr<WorkerMemory>& memory) {
   MutexLock lock(&mutex_);
   const auto it = memories_.find(address);
-  if (it == memories_.end() || it->second.memory == nullptr) return false;
-  memories_.erase(it);
-  return true;
+  if (it != memories_.end() && it->second.memory == memory) memories_.erase(it);
 }
 
 void ServiceLink::OnSocket(const std::string& address,

@@ -40,8 +40,11 @@ class ServiceLink final {
   // The worker's memory, if it is at hand here; null if it is not.
   std::shared_ptr<WorkerMemory> MemoryOf(const std::string& address)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // It is not at hand any more. False: it was not before.
-  bool ForgetMemory(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
+  // That one could not be read through: the worker may be another by now, at
+  // the same address. The next reading finds out.
+  void Forget(const std::string& address,
+              const std::shared_ptr<WorkerMemory>& memory)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // A worker has said where its socket is.
   void OnSocket(const std::string& address, const std::string& socket)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -7,8 +7,26 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/io/crc32c.h"
 
 namespace penstock::service {
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat("a frame came damaged: ", what, "; it is read again"));
+}
+
+absl::StatusOr<FrameHeader> ParseHeader(std::string_view bytes,
+                                        uint32_t crc32c) {
+  if (io::Crc32c(bytes) != crc32c) {
+    return Damaged("the checksum of its header does not match");
+  }
+  FrameHeader header;
+  if (!header.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Damaged("its header is not one");
+  }
+  return header;
+}
 
 absl::StatusOr<Buffer> Unpack(const FrameHeader& head, Buffer packed) {
   const uint64_t size = head.plain_bytes();

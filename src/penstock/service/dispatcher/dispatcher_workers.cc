@@ -101,8 +101,9 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
         epoch->maker_attempt = held.attempt();
       }
     } else if (epoch != nullptr) {
-      is_wanted = epoch->state->Present(beat.worker(), held.bundle(),
-                                        held.attempt(), held.is_started());
+      is_wanted =
+          epoch->state->Present(beat.worker(), held.bundle(), held.attempt(),
+                                held.is_started(), held.is_waiting());
     }
     if (is_wanted) {
       holds.emplace(held.epoch().run(), held.bundle(), held.attempt());

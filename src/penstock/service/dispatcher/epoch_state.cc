@@ -145,6 +145,7 @@ EpochState::Given EpochState::Lend(uint64_t number, Bundle& bundle,
   bundle.worker = worker;
   bundle.attempt = attempt;
   bundle.is_started = false;
+  bundle.is_waiting = false;
   bundle.is_recovered = false;
   std::set<uint64_t>& its = lent_[worker];
   if (its.empty() && index_ != nullptr) {
@@ -227,7 +228,7 @@ uint64_t EpochState::NextNew(uint64_t number) const {
 }
 
 bool EpochState::Present(uint64_t worker, uint64_t bundle, uint64_t attempt,
-                         bool is_started) {
+                         bool is_started, bool is_waiting) {
   const auto it = begun_.find(bundle);
   if (it == begun_.end() || !it->second.slot) return false;
   Bundle& found = it->second;
@@ -237,6 +238,7 @@ bool EpochState::Present(uint64_t worker, uint64_t bundle, uint64_t attempt,
   }
   if (found.worker != worker || found.attempt != attempt) return false;
   found.is_started |= is_started;
+  found.is_waiting = is_waiting;
   return true;
 }
 
@@ -247,6 +249,8 @@ void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
   Bundle& found = it->second;
   if (found.worker != worker || found.attempt != attempt) return;
   const bool was_started = found.is_started;
+  // Those of a slow trainer wait for hours, and see many workers go.
+  const bool was_waiting = found.is_waiting;
   Unlend(bundle, found);
   if (loss == Loss::kGivenBack || !was_started) return;
   if (settings_.visitation == AT_MOST_ONCE) {
@@ -254,7 +258,8 @@ void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
     MarkDone(bundle, DoneRecord(), writes);
     return;
   }
-  if (loss == Loss::kUnreadable || ++found.crashes < settings_.max_crashes) {
+  if (loss == Loss::kUnreadable || was_waiting ||
+      ++found.crashes < settings_.max_crashes) {
     return;
   }
   quarantined_[bundle] =

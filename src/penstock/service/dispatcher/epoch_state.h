@@ -88,8 +88,9 @@ class EpochState final {
   // It may have something to grant.
   void MarkReady();
   // `worker` says that it holds an attempt. False: it need not go on.
+  // `is_waiting`: it computes nothing of it now.
   bool Present(uint64_t worker, uint64_t bundle, uint64_t attempt,
-               bool is_started);
+               bool is_started, bool is_waiting = false);
   // It does so no more. Of another attempt than the one in force: nothing.
   void Lose(uint64_t worker, uint64_t bundle, uint64_t attempt, Loss loss,
             Writes& writes);
@@ -156,6 +157,7 @@ class EpochState final {
     uint64_t worker = 0;
     uint64_t attempt = 0;
     bool is_started = false;
+    bool is_waiting = false;
     bool is_recovered = false;  // nobody has presented it since a restart
     uint64_t bad_attempt = 0;   // that could not be read
     uint64_t avoided = 0;       // its worker

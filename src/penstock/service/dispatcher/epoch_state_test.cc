@@ -188,6 +188,28 @@ TEST_F(EpochStateTest, WhatKillsEveryWorkerIsGivenUp) {
   EXPECT_TRUE(state_->is_done());
 }
 
+TEST_F(EpochStateTest, WhatWaitsForItsReaderIsNotWhatWorkersDieOf) {
+  Begin(1, {.max_crashes = 3});
+  state_->SetWant(0, 1);
+  for (int i = 0; i < 9; ++i) {
+    const auto given = Grant();
+    ASSERT_TRUE(given.has_value()) << i;
+    state_->Present(kWorker, 0, given->attempt, true);
+    state_->Present(kWorker, 0, given->attempt, true, /*is_waiting=*/true);
+    state_->LoseWorker(kWorker, writes_);
+  }
+  EXPECT_THAT(state_->quarantined(), IsEmpty());
+  // Read on, it is computed again.
+  for (int i = 0; i < 3; ++i) {
+    const auto given = Grant();
+    ASSERT_TRUE(given.has_value()) << i;
+    state_->Present(kWorker, 0, given->attempt, true, /*is_waiting=*/true);
+    state_->Present(kWorker, 0, given->attempt, true);
+    state_->LoseWorker(kWorker, writes_);
+  }
+  EXPECT_THAT(state_->quarantined(), SizeIs(1));
+}
+
 TEST_F(EpochStateTest, OneThatWasNotBegunIsNotToBlame) {
   Begin(1, {.max_crashes = 1});
   state_->SetWant(0, 1);

@@ -301,12 +301,14 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       header.set_crc32c(io::Crc32c(
           {reinterpret_cast<const char*>(sending.data) + sending.sent, piece}));
     }
-    std::string head(sizeof(uint32_t), '\0');
+    std::string head(2 * sizeof(uint32_t), '\0');
     header.AppendToString(&head);
-    const auto head_bytes =
-        static_cast<uint32_t>(head.size() - sizeof(uint32_t));
-    for (size_t i = 0; i < sizeof(head_bytes); ++i) {
-      head[i] = static_cast<char>(head_bytes >> (8 * i) & 0xff);
+    const std::string_view header_bytes =
+        std::string_view(head).substr(2 * sizeof(uint32_t));
+    const uint64_t before = uint64_t{io::Crc32c(header_bytes)} << 32 |
+                            static_cast<uint32_t>(header_bytes.size());
+    for (size_t i = 0; i < sizeof(before); ++i) {
+      head[i] = static_cast<char>(before >> (8 * i) & 0xff);
     }
     Slice slices[2] = {Slice(head), Slice()};
     size_t num_slices = 1;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "penstock/io/crc32c.h"
 #include "penstock/service/rpc/channel.h"
 #include "penstock/service/rpc/status.h"
 #include "penstock/worker.pb.h"
@@ -84,14 +85,14 @@ class Reading final {
     std::string head;
     uint32_t size = 0;
     for (const grpc::Slice& slice : slices) {
-      const size_t most = head.size() < 4 ? 4096 : size + 4 - head.size();
+      const size_t most = head.size() < 8 ? 4096 : size + 8 - head.size();
       head.append(reinterpret_cast<const char*>(slice.begin()),
                   std::min(slice.size(), most));
-      if (head.size() >= 4) std::memcpy(&size, head.data(), 4);
-      if (head.size() >= 4 && head.size() >= size + 4) break;
+      if (head.size() >= 8) std::memcpy(&size, head.data(), 4);
+      if (head.size() >= 8 && head.size() >= size + 8) break;
     }
     FrameHeader header;
-    header.ParseFromString(head.substr(4, size));
+    header.ParseFromString(head.substr(8, size));
     return header;
   }
   // The same if it comes within `wait`.
@@ -146,12 +147,11 @@ class Reading final {
     const std::string all(reinterpret_cast<const char*>(slice.begin()),
                           slice.size());
     Piece piece;
-    uint32_t size = 0;
-    for (int i = 0; i < 4; ++i) {
-      size |= uint32_t{static_cast<uint8_t>(all[i])} << (8 * i);
-    }
-    piece.header.ParseFromString(all.substr(4, size));
-    piece.bytes = all.substr(4 + size);
+    uint32_t before[2];  // bytes of the header, and its checksum
+    std::memcpy(before, all.data(), sizeof(before));
+    const std::string header = all.substr(sizeof(before), before[0]);
+    if (io::Crc32c(header) == before[1]) piece.header.ParseFromString(header);
+    piece.bytes = all.substr(sizeof(before) + before[0]);
     return piece;
   }
 

@@ -19,6 +19,7 @@ WorkerBeat::Held WorkerState::Described(const Held& held) {
   out.set_bundle(held.lease.bundle());
   out.set_attempt(held.lease.attempt());
   out.set_is_started(held.is_started);
+  out.set_is_waiting(held.is_computed || held.is_stalled);
   return out;
 }
 

@@ -73,7 +73,9 @@ TEST_F(WorkerStateTest, WhatWaitsForItsReaderHoldsNobodyUp) {
   const auto first = worker_.Start();
   EXPECT_EQ(worker_.Start(), std::nullopt);
   worker_.OnStalled(*first, true);
+  EXPECT_TRUE(worker_.MakeBeat().held(0).is_waiting());
   EXPECT_EQ(worker_.Start()->bundle(), 1);
+  EXPECT_FALSE(worker_.MakeBeat().held(1).is_waiting());
   worker_.OnStalled(*first, false);
   EXPECT_EQ(worker_.Start(), std::nullopt);
 }

@@ -1,0 +1,114 @@
+"""The pipelines that trainers read: every row carries its id and a check."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import penstock as ps
+
+# Where a worker's folder says which process it is.
+WHO = "/proc/self/cwd/who"
+KINDS = ("rows", "batches", "ordered", "shuffled", "files", "wide", "who")
+_PRIME = 2654435761
+_SPACE = 1 << 32
+_WIDTH = 2048
+_LINES = 500
+_LONG_FILES = 300
+
+Rows = tuple[np.ndarray[Any, Any], bool, int]
+
+
+def row_count(kind: str, scale: float) -> int:
+    """Rows of an epoch that lasts for some seconds."""
+    each = {"rows": 400, "files": 400, "wide": 40, "who": 130}.get(kind, 3000)
+    count = int(each * 1000 * scale)
+    return count // _LINES * _LINES if kind == "files" else count
+
+
+def write_files(folder: Path, count: int) -> None:
+    """What the pipeline "files" reads."""
+    folder.mkdir(parents=True)
+    for i in range(0, count, _LINES):
+        lines = (f"{j} {check(j)}\n" for j in range(i, i + _LINES))
+        (folder / f"{i:09}.txt").write_text("".join(lines))
+
+
+def write_lines(store: Path) -> None:
+    """What the pipeline "lines" reads: too much to be read ahead."""
+    store.mkdir(parents=True)
+    for i in range(_LONG_FILES):
+        lines = (f"{i} {check(i)} {'x' * 10_000}\n" for _ in range(40))
+        (store / f"{i:04}.txt").write_text("".join(lines))
+
+
+def link_lines(store: Path, folder: Path) -> Path:
+    """The same files in a folder of their own.
+
+    Returns:
+        The last of them, which shares its bytes with nobody.
+    """
+    folder.mkdir()
+    for path in store.iterdir():
+        os.link(path, folder / path.name)
+    last = folder / f"{_LONG_FILES - 1:04}.txt"
+    text = last.read_bytes()
+    last.unlink()
+    last.write_bytes(text)
+    return last
+
+
+def check(row: Any) -> Any:
+    return row * _PRIME % _SPACE
+
+
+def make(kind: str, count: int, folder: Path) -> ps.Dataset:
+    """A pipeline with the ids 0 to `count`, to be distributed."""
+    if kind == "files":
+        names = ps.Dataset.list_files(str(folder / "*.txt"))
+        return names.interleave(ps.TextLineDataset, cycle_length=2)
+    if kind == "lines":
+        names = ps.Dataset.list_files(str(folder / "*.txt"), shuffle=False)
+        return names.flat_map(ps.TextLineDataset)
+    if kind == "who":
+        return ps.Dataset.range(count).flat_map(
+            lambda x: ps.TextLineDataset(WHO).map(
+                lambda who: (x, check(x), who)
+            )
+        )
+    ds = ps.Dataset.range(count).map(lambda x: (x, check(x)))
+    if kind == "rows":
+        return ds
+    if kind == "wide":
+        return ds.map(lambda x, y: (x, y, np.arange(_WIDTH) + x))
+    if kind == "shuffled":
+        ds = ds.shuffle(500)
+    return ds.batch(64)
+
+
+def read(kind: str, element: Any) -> Rows:
+    """Ids of an element, whether all of it is right, and who computed it."""
+    who = 0
+    if kind in ("files", "lines"):
+        words = element.split()[:2]
+        found, checked = (np.atleast_1d(int(word)) for word in words)
+        is_right = True
+    elif kind == "who":
+        found, checked = np.atleast_1d(element[0]), np.atleast_1d(element[1])
+        is_right, who = True, int(element[2])
+    elif kind == "wide":
+        found, checked = np.atleast_1d(element[0]), np.atleast_1d(element[1])
+        is_right = bool((element[2] == np.arange(_WIDTH) + element[0]).all())
+    else:
+        found, checked = np.atleast_1d(element[0]), np.atleast_1d(element[1])
+        is_right = True
+    return found, is_right and bool((checked == check(found)).all()), who
+
+
+def bundle_rows(count: int) -> int:
+    """Rows of a bundle of a range: as the workers cut it."""
+    most = -(-count // 1024)
+    return max(most, min(count, min(max(count // 64, 64), 1024)))
