@@ -16,6 +16,7 @@ KINDS = ("rows", "batches", "ordered", "shuffled", "files", "wide", "who")
 _PRIME = 2654435761
 _SPACE = 1 << 32
 _WIDTH = 2048
+_WORK = 20_000
 _LINES = 500
 _LONG_FILES = 300
 
@@ -74,7 +75,9 @@ def make(kind: str, count: int, folder: Path) -> ps.Dataset:
         names = ps.Dataset.list_files(str(folder / "*.txt"), shuffle=False)
         return names.flat_map(ps.TextLineDataset)
     if kind == "who":
-        return ps.Dataset.range(count).flat_map(
+        # Slow to compute, so that nobody has many of them in store.
+        slow = ps.Dataset.range(count).map(lambda x: (np.arange(_WORK) + x)[0])
+        return slow.batch(16).flat_map(
             lambda x: ps.TextLineDataset(WHO).map(
                 lambda who: (x, check(x), who)
             )
