@@ -19,6 +19,7 @@ _WIDTH = 2048
 _WORK = 20_000
 _LINES = 500
 _LONG_FILES = 300
+_LONG_LINES = 40
 
 Rows = tuple[np.ndarray[Any, Any], bool, int]
 
@@ -42,7 +43,7 @@ def write_lines(store: Path) -> None:
     """What the pipeline "lines" reads: too much to be read ahead."""
     store.mkdir(parents=True)
     for i in range(_LONG_FILES):
-        lines = (f"{i} {check(i)} {'x' * 10_000}\n" for _ in range(40))
+        lines = (f"{i} {check(i)} {'x' * 10_000}\n" for _ in range(_LONG_LINES))
         (store / f"{i:04}.txt").write_text("".join(lines))
 
 
@@ -60,6 +61,12 @@ def link_lines(store: Path, folder: Path) -> Path:
     last.unlink()
     last.write_bytes(text)
     return last
+
+
+def has_all_lines(ids: np.ndarray[Any, Any]) -> bool:
+    """Whether these are the ids of the pipeline "lines", each as often."""
+    seen = np.bincount(ids.astype(np.int64), minlength=_LONG_FILES)
+    return len(seen) == _LONG_FILES and bool((seen == _LONG_LINES).all())
 
 
 def check(row: Any) -> Any:
