@@ -17,6 +17,7 @@ from vanishing import file_fault
 
 _DRAIN_SECONDS = 32.0
 _EXIT_SECONDS = 20.0
+_ROW_SECONDS = 5.0
 _MOST_WORKERS = 5
 _FLAPS = 3
 _FLAP_SECONDS = 5.0
@@ -133,11 +134,19 @@ async def _kill_engine(cluster: Cluster, fault: Fault) -> bool:
         return False
     trainer = job.trainers[int(fault.target * len(job.trainers))]
     pid = trainer.engine_pid
-    noted = job.noted_by(trainer)
-    # One that dies twice at a row says so to the trainer, as it should.
-    if pid is None or noted == trainer.noted_at_kill:
+    if pid is None:
         return False
-    trainer.noted_at_kill = noted
+    if pid != trainer.seen_engine:
+        trainer.seen_engine, trainer.seen_noted = pid, job.noted_by(trainer)
+    end = time.monotonic() + _ROW_SECONDS
+    # If two of them die at the same row, the trainer hears so, as it should:
+    # this one has to have given one.
+    while job.noted_by(trainer) == trainer.seen_noted:
+        await asyncio.sleep(0.02)
+        if time.monotonic() > end or trainer not in job.trainers:
+            return False
+    if trainer.engine_pid != pid:
+        return False
     cluster.note(fault.kind, pid)
     os.kill(pid, signal.SIGKILL)
     return True

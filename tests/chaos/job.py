@@ -120,6 +120,8 @@ class Job:
 
     def noted_by(self, trainer: Trainer) -> int:
         """Bytes of the trainer's ledger."""
+        if trainer not in self.trainers:
+            return 0  # of a life before
         reader = self.trainers.index(trainer)
         path = ledger_path(self.folder, reader, self.life.number)
         return path.stat().st_size if path.exists() else 0

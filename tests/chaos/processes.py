@@ -178,8 +178,9 @@ class Worker(Part):
 
 
 class Trainer(Part):
-    # Bytes of its ledger when its engine was last killed.
-    noted_at_kill = 0
+    # The engine that was last seen beside it, and bytes of its ledger then.
+    seen_engine = 0
+    seen_noted = 0
 
     def start(self, spec: dict[str, Any], is_apart: bool) -> None:
         """`is_apart`: rows come over TCP."""

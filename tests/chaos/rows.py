@@ -16,8 +16,10 @@ KINDS = ("rows", "batches", "ordered", "shuffled", "files", "wide", "who")
 _PRIME = 2654435761
 _SPACE = 1 << 32
 _WIDTH = 2048
+_WORK = 20_000
 _LINES = 500
 _LONG_FILES = 300
+_LONG_LINES = 40
 
 Rows = tuple[np.ndarray[Any, Any], bool, int]
 
@@ -41,7 +43,7 @@ def write_lines(store: Path) -> None:
     """What the pipeline "lines" reads: too much to be read ahead."""
     store.mkdir(parents=True)
     for i in range(_LONG_FILES):
-        lines = (f"{i} {check(i)} {'x' * 10_000}\n" for _ in range(40))
+        lines = (f"{i} {check(i)} {'x' * 10_000}\n" for _ in range(_LONG_LINES))
         (store / f"{i:04}.txt").write_text("".join(lines))
 
 
@@ -61,6 +63,12 @@ def link_lines(store: Path, folder: Path) -> Path:
     return last
 
 
+def has_all_lines(ids: np.ndarray[Any, Any]) -> bool:
+    """Whether these are the ids of the pipeline "lines", each as often."""
+    seen = np.bincount(ids.astype(np.int64), minlength=_LONG_FILES)
+    return len(seen) == _LONG_FILES and bool((seen == _LONG_LINES).all())
+
+
 def check(row: Any) -> Any:
     return row * _PRIME % _SPACE
 
@@ -74,7 +82,9 @@ def make(kind: str, count: int, folder: Path) -> ps.Dataset:
         names = ps.Dataset.list_files(str(folder / "*.txt"), shuffle=False)
         return names.flat_map(ps.TextLineDataset)
     if kind == "who":
-        return ps.Dataset.range(count).flat_map(
+        # Slow to compute, so that nobody has many of them in store.
+        slow = ps.Dataset.range(count).map(lambda x: (np.arange(_WORK) + x)[0])
+        return slow.batch(16).flat_map(
             lambda x: ps.TextLineDataset(WHO).map(
                 lambda who: (x, check(x), who)
             )

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import faults
 import plan
+import rows
 from cluster import Cluster
 from job import STUCK_SECONDS, Job
 from ledger import ledger_path, read_ledger
@@ -89,7 +90,9 @@ class Chaos:
             self.cluster.fail(f"{fault.kind} could not be done: {error!r}")
 
     async def _work(self, breaking: asyncio.Task[None]) -> None:
-        for spec in plan.rounds(self.arguments.seed):
+        for spec in plan.rounds(
+            self.arguments.seed, self.arguments.pipelines.split(",")
+        ):
             name = f"job-{self.jobs}-{os.getpid()}"
             job = Job(
                 name,
@@ -151,8 +154,8 @@ class Chaos:
                 continue
             found = [
                 handover.seconds
-                for rows in lives
-                for handover in handovers(rows, job.count, event.pid, event.at)
+                for had in lives
+                for handover in handovers(had, job.count, event.pid, event.at)
             ]
             if event.takes == "drain":
                 self.replayed += len(found)
@@ -207,6 +210,11 @@ def main() -> int:
         "--faults",
         default=",".join(plan.WEIGHTS),
         help="kinds of faults, separated by commas",
+    )
+    parser.add_argument(
+        "--pipelines",
+        default=",".join(rows.KINDS),
+        help="what jobs read, separated by commas",
     )
     parser.add_argument(
         "--gap", type=float, default=1.2, help="seconds between faults"

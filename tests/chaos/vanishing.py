@@ -9,7 +9,7 @@ import time
 import rows
 from cluster import Cluster
 from job import Job
-from ledger import ledger_path
+from ledger import ledger_path, read_ledger
 from plan import Fault, Round
 
 _SECONDS = 90.0
@@ -39,6 +39,10 @@ class VanishingJob(Job):
     def has_died(self) -> bool:
         return not self.trainers[0].is_running
 
+    def has_all(self) -> bool:
+        had = read_ledger(ledger_path(self.folder, 0, self.life.number))["id"]
+        return rows.has_all_lines(had)
+
     def last_words(self) -> str:
         said = self.sign("error", 0)
         return said.read_text() if said.exists() else "nothing"
@@ -51,13 +55,15 @@ async def file_fault(cluster: Cluster, fault: Fault) -> bool:
     job.start()
     try:
         problem = await _change_and_wait(job, fault.kind == "file_gone")
+        has_failed = job.has_died()
     finally:
         await job.end()
     if problem:
         cluster.fail(f"{fault.kind}: {problem}; see {job.folder}")
         return True
-    name = "errors that name the file"
-    cluster.counts[name] = cluster.counts.get(name, 0) + 1
+    if has_failed:
+        name = "errors that name the file"
+        cluster.counts[name] = cluster.counts.get(name, 0) + 1
     job.remove()
     return True
 
@@ -78,6 +84,9 @@ async def _change_and_wait(job: VanishingJob, is_to_go: bool) -> str:
         other.rename(job.victim)
     while not job.has_died():
         await asyncio.sleep(0.05)
+        if job.sign("ended", 0).exists():
+            # It may have been read before; then all of it was.
+            return "" if job.has_all() else "rows are missing, and no error"
         if time.monotonic() > end:
             return "neither an error nor the end"
     if job.victim.name not in job.last_words():

@@ -109,7 +109,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       }
     }
     if (is_first) {
-      context_.find(request->epoch(), request->bundle(),
+      context_.find(request->epoch(), request->bundle(), request->from(),
                     [bell = bell_,
                      from = request->from()](std::shared_ptr<BundleRun> run) {
                       bell->Found(std::move(run), from);

@@ -23,9 +23,11 @@ inline constexpr size_t kMaxPieceBytes = size_t{4} << 20;
 struct ReadContext {
   using Found = std::function<void(std::shared_ptr<BundleRun>)>;
 
-  // Gives the run of a bundle that somebody wants to read, or null if it is not
-  // held; at once or a little later, from any thread.
-  std::function<void(const EpochId& epoch, uint64_t bundle, Found found)> find;
+  // Gives the run of a bundle that somebody wants to read from item `from` on,
+  // or null if it is not held; at once or a little later, from any thread.
+  std::function<void(const EpochId& epoch, uint64_t bundle, uint64_t from,
+                     Found found)>
+      find;
   // Unset: every caller may.
   std::function<absl::Status(const grpc::CallbackServerContext&)> check_caller;
   LocalFrames* local = nullptr;  // null: no socket on this host

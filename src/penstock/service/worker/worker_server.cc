@@ -129,9 +129,9 @@ absl::Status WorkerServer::Listen() {
   }
   reads_.local = local_.get();
   reads_.check_caller = options_.check_caller;
-  reads_.find = [this](const EpochId& epoch, uint64_t bundle,
+  reads_.find = [this](const EpochId& epoch, uint64_t bundle, uint64_t from,
                        ReadContext::Found found) {
-    Find(epoch, bundle, std::move(found));
+    Find(epoch, bundle, from, std::move(found));
   };
   read_service_ = MakeReadService(reads_);
   grpc::ServerBuilder builder;
@@ -241,7 +241,8 @@ void WorkerServer::OnReply(const WorkerReply& reply) {
         ++i;
         continue;
       }
-      state_->Hurry(it->second.lease.epoch(), it->second.lease.bundle());
+      state_->Hurry(it->second.lease.epoch(), it->second.lease.bundle(),
+                    waiting_[i].from);
       deeds.found.emplace_back(std::move(waiting_[i].found), it->second.run);
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -259,7 +260,7 @@ void WorkerServer::Do(Deeds deeds) {
   if (deeds.is_news) beater_->Poke();
 }
 
-void WorkerServer::Find(const EpochId& epoch, uint64_t bundle,
+void WorkerServer::Find(const EpochId& epoch, uint64_t bundle, uint64_t from,
                         ReadContext::Found found) {
   std::shared_ptr<BundleRun> run;
   {
@@ -268,10 +269,10 @@ void WorkerServer::Find(const EpochId& epoch, uint64_t bundle,
     const auto it = runs_.find(key);
     if (it != runs_.end()) {
       run = it->second.run;
-      state_->Hurry(epoch, bundle);
+      state_->Hurry(epoch, bundle, from);
       StartNext();
     } else if (!is_draining_ && !is_ending_) {
-      waiting_.push_back({key, std::move(found),
+      waiting_.push_back({key, from, std::move(found),
                           SteadyClock().NowNanos() + kLeasePatienceNanos});
       changed_.SignalAll();
       return;

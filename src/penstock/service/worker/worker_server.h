@@ -104,6 +104,7 @@ class WorkerServer final {
   // Somebody wants to read a bundle whose lease may be on its way.
   struct Waiting {
     Key key;
+    uint64_t from = 0;
     ReadContext::Found found;
     int64_t until_ns = 0;
   };
@@ -121,8 +122,8 @@ class WorkerServer final {
 
   WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnReply(const WorkerReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Find(const EpochId& epoch, uint64_t bundle, ReadContext::Found found)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Find(const EpochId& epoch, uint64_t bundle, uint64_t from,
+            ReadContext::Found found) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnComputed(const Key& key, uint64_t serial) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnStalled(const Key& key, uint64_t serial, bool is_stalled)
       ABSL_LOCKS_EXCLUDED(mutex_);

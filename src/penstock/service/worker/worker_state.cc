@@ -107,9 +107,9 @@ std::optional<Lease> WorkerState::Start() {
   return next->lease;
 }
 
-void WorkerState::Hurry(const EpochId& epoch, uint64_t bundle) {
+void WorkerState::Hurry(const EpochId& epoch, uint64_t bundle, uint64_t from) {
   const auto it = held_.find(KeyOf(epoch, bundle));
-  if (it != held_.end()) it->second.order = 0;
+  if (it != held_.end()) it->second.order = from > 0 ? kBegun : kHurried;
 }
 
 void WorkerState::OnComputed(const Lease& lease) {

@@ -38,8 +38,10 @@ class WorkerState final {
   // The next to be computed, which it then is; unset: none now. Those for
   // manifests first, then in the order in which they came.
   std::optional<Lease> Start();
-  // A consumer waits for it: it is begun next.
-  void Hurry(const EpochId& epoch, uint64_t bundle);
+  // A consumer waits for it: it is begun next. `from`: the first item that is
+  // wanted; those of which it has had some come first, since their worker was
+  // lost and rows of others may wait behind theirs.
+  void Hurry(const EpochId& epoch, uint64_t bundle, uint64_t from = 0);
   // All of it was computed. It stays held until the dispatcher takes it away:
   // its consumer may want to read it again.
   void OnComputed(const Lease& lease);
@@ -61,6 +63,9 @@ class WorkerState final {
 
  private:
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
+  // Before all that nobody waits for.
+  static constexpr uint64_t kBegun = 0;
+  static constexpr uint64_t kHurried = 1;
   struct Held {
     Lease lease;
     uint64_t order = 0;
@@ -76,7 +81,7 @@ class WorkerState final {
   std::map<Key, Held> held_;
   std::map<Key, Held> given_back_;
   std::map<uint64_t, WorkerBeat::Made> made_;  // by attempt
-  uint64_t order_ = 0;
+  uint64_t order_ = kHurried;
   uint64_t term_ = 0;
   bool is_draining_ = false;
   bool is_drained_ = false;

@@ -68,6 +68,16 @@ TEST_F(WorkerStateTest, ComputesAFewAtATime) {
   EXPECT_THAT(worker_.MakeBeat().held(), SizeIs(3)) << "it may be read again";
 }
 
+TEST_F(WorkerStateTest, WhatAConsumerHasHadSomeOfComesFirst) {
+  worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2), LeaseOf(2, 3)}));
+  worker_.Hurry(LeaseOf(1, 2).epoch(), 1);
+  worker_.Hurry(LeaseOf(2, 3).epoch(), 2, /*from=*/5);
+  const auto first = worker_.Start();
+  EXPECT_EQ(first->bundle(), 2);
+  worker_.OnComputed(*first);
+  EXPECT_EQ(worker_.Start()->bundle(), 1);
+}
+
 TEST_F(WorkerStateTest, WhatWaitsForItsReaderHoldsNobodyUp) {
   worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2)}));
   const auto first = worker_.Start();
