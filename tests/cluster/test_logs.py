@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from processes import Secrets, dispatcher, run, wait_until, worker
+from servers import Secrets, dispatcher, run, wait_until, worker
 
 import penstock as ps
 

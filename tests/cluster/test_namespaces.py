@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import Server, wait_until
+from servers import Server, wait_until
 
 from penstock._engine import binary_path
 

@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from processes import Secrets, dispatcher, run, wait_until, worker
+from servers import Secrets, dispatcher, run, wait_until, worker
 
 import penstock as ps
 
