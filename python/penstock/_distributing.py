@@ -20,9 +20,9 @@ _SCHEME = "penstock://"
 class Credentials:
     """Who a reader is to a service, and whom it believes: names of files.
 
-    What is left out is taken from `PENSTOCK_CA`, `PENSTOCK_CERT`,
-    `PENSTOCK_KEY` and `PENSTOCK_TOKEN_FILE`. Without a `ca` there is no TLS.
-    Files are read again when they change.
+    What is left out is taken from `PENSTOCK_TLS_CA`, `PENSTOCK_TLS_CERT`,
+    `PENSTOCK_TLS_KEY` and `PENSTOCK_TOKEN_FILE`, as the commands do. Without a
+    `ca` there is no TLS. Files are read again when they change.
 
     Example:
         >>> ps.Credentials(ca="ca.pem", cert="me.pem", key="me.key").ca
@@ -36,9 +36,9 @@ class Credentials:
 
     def to_json(self) -> Json:
         given = {
-            "ca_file": (self.ca, "PENSTOCK_CA"),
-            "cert_file": (self.cert, "PENSTOCK_CERT"),
-            "key_file": (self.key, "PENSTOCK_KEY"),
+            "ca_file": (self.ca, "PENSTOCK_TLS_CA"),
+            "cert_file": (self.cert, "PENSTOCK_TLS_CERT"),
+            "key_file": (self.key, "PENSTOCK_TLS_KEY"),
             "token_file": (self.token_file, "PENSTOCK_TOKEN_FILE"),
         }
         message: Json = {}

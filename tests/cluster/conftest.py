@@ -1,8 +1,14 @@
 """A service for all tests of this folder, and ways to break it."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 import penstock as ps
+
+# What tests of this folder share.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -13,24 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/io/glob.h"
+#include "penstock/io/opened_file.h"
 #include "penstock/io/system_error.h"
 
 namespace penstock::io {
 namespace {
-
-class Descriptor final {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 FileStamp StampOf(const struct stat& info) {
   return {.size = info.st_size,
@@ -136,19 +123,7 @@ class LocalFiles final : public FileSystem {
     // caller until a writer comes.
     Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) return SystemError(errno, "cannot open the file", path);
-    struct stat info;
-    if (fstat(fd.get(), &info) != 0) {
-      return SystemError(errno, "cannot open the file", path);
-    }
-    if (S_ISDIR(info.st_mode)) {
-      return SystemError(EISDIR, "cannot open the file", path);
-    }
-    if (!S_ISREG(info.st_mode)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "expected a regular file; found a pipe, socket or device: ", path));
-    }
-    posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-    return std::make_unique<LocalFile>(path, std::move(fd), StampOf(info));
+    return FileOf(std::move(fd), path);
   }
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(
@@ -227,6 +202,23 @@ class LocalFiles final : public FileSystem {
 FileStamp FileSystem::Stamp(std::string_view path) {
   const absl::StatusOr<std::unique_ptr<File>> file = Open(path);
   return file.ok() ? (*file)->stamp() : FileStamp{.size = -1};
+}
+
+absl::StatusOr<std::unique_ptr<File>> FileOf(Descriptor fd, std::string path) {
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) {
+    return SystemError(errno, "cannot open the file", path);
+  }
+  if (S_ISDIR(info.st_mode)) {
+    return SystemError(EISDIR, "cannot open the file", path);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected a regular file; found a pipe, socket or device: ", path));
+  }
+  posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  return std::make_unique<LocalFile>(std::move(path), std::move(fd),
+                                     StampOf(info));
 }
 
 FileSystem& LocalFileSystem() {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "penstock/base/status.h"
 #include "penstock/dispatcher.grpc.pb.h"
@@ -21,6 +22,8 @@
 #include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
 #include "penstock/service/windows/dispatcher_pages.h"
+#include "penstock/service/windows/worker_pages.h"
+#include "penstock/worker.grpc.pb.h"
 
 namespace penstock {
 namespace {
@@ -38,7 +41,8 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"state", "ADDRESS", "Shows what a dispatcher knows.\n",
+    {"state", "ADDRESS",
+     "Shows what a dispatcher knows, or what a worker does.\n",
      "penstock state localhost:5050 --json", 1},
     {"jobs", "ADDRESS", "Lists the jobs of a dispatcher.\n",
      "penstock jobs localhost:5050", 1},
@@ -199,9 +203,10 @@ class Client final {
     credentials.cert_file = settings.text("tls-cert");
     credentials.key_file = settings.text("tls-key");
     credentials.token_file = settings.text("token-file");
+    credentials.role = "admin";
     PENSTOCK_ASSIGN_OR_RETURN(auto channel,
                               rpc::MakeChannel(address, credentials));
-    return Client(address, credentials, service::Dispatcher::NewStub(channel));
+    return Client(address, credentials, channel);
   }
 
   template <typename Call, typename Request, typename Reply>
@@ -209,7 +214,21 @@ class Client final {
     grpc::ClientContext context;
     rpc::Prepare(context, credentials_, kPatience);
     const grpc::Status status = (stub_.get()->*call)(&context, request, reply);
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+      return absl::UnimplementedError(absl::StrCat(
+          address_, " is no dispatcher\n  `penstock state` shows a worker, ",
+          "too; for the rest give the dispatcher's address."));
+    }
     return rpc::Diagnose(rpc::FromGrpc(status), address_, credentials_);
+  }
+  // Of a worker.
+  absl::StatusOr<service::WorkerReport> GetReport() const {
+    grpc::ClientContext context;
+    rpc::Prepare(context, credentials_, kPatience);
+    service::WorkerReport report;
+    PENSTOCK_RETURN_IF_ERROR(rpc::FromGrpc(worker_->GetState(
+        &context, service::GetWorkerReportRequest(), &report)));
+    return report;
   }
   absl::StatusOr<State> GetState() const {
     State state;
@@ -220,18 +239,50 @@ class Client final {
 
  private:
   Client(std::string address, rpc::Credentials credentials,
-         std::unique_ptr<service::Dispatcher::Stub> stub)
+         const std::shared_ptr<grpc::Channel>& channel)
       : address_(std::move(address)),
         credentials_(std::move(credentials)),
-        stub_(std::move(stub)) {}
+        stub_(service::Dispatcher::NewStub(channel)),
+        worker_(service::Worker::NewStub(channel)) {}
 
   std::string address_;
   rpc::Credentials credentials_;
   std::unique_ptr<service::Dispatcher::Stub> stub_;
+  std::unique_ptr<service::Worker::Stub> worker_;
 };
 
+std::string ReportText(const service::WorkerReport& report) {
+  return absl::StrCat(
+      "penstock ", report.version(), ", worker ", report.address(),
+      report.is_draining() ? ", drains" : "", "\n\n",
+      Table({{"DISPATCHER", "HEARD", "HOLDS", "COMPUTES", "COMPUTED", "SENT"},
+             {report.dispatcher(),
+              report.has_heard_ms_ago()
+                  ? absl::StrCat(AgeOf(report.heard_ms_ago()), " ago")
+                  : "never",
+              absl::StrCat(report.held()), absl::StrCat(report.running()),
+              absl::StrCat(report.computed()),
+              absl::StrCat(report.sent_bytes(), " bytes")}}),
+      "\nReads files in: ",
+      report.allowed_size() == 0 ? "all folders"
+                                 : absl::StrJoin(report.allowed(), ", "),
+      "\n");
+}
+
+absl::Status ShowWorker(const Client& client, bool is_json) {
+  PENSTOCK_ASSIGN_OR_RETURN(const auto report, client.GetReport());
+  std::cout << (is_json ? windows::JsonOf(report) : ReportText(report));
+  return absl::OkStatus();
+}
+
 absl::Status Show(const std::string& name, const Client& client, bool is_json) {
-  PENSTOCK_ASSIGN_OR_RETURN(State state, client.GetState());
+  absl::StatusOr<State> found = client.GetState();
+  // A worker does not know a dispatcher's calls.
+  if (absl::IsUnimplemented(found.status()) && name == "state") {
+    return ShowWorker(client, is_json);
+  }
+  PENSTOCK_RETURN_IF_ERROR(found.status());
+  State state = *std::move(found);
   if (name == "jobs") state.clear_workers();
   if (name == "workers") state.clear_jobs();
   if (is_json) {
@@ -291,11 +342,12 @@ std::string JobsTable(const State& state) { return Jobs(state, nullptr, 1); }
 
 std::string WorkersTable(const State& state) {
   std::vector<std::vector<std::string>> rows = {
-      {"WORKER", "HOLDS", "HEARD", "STATE"}};
+      {"WORKER", "HOLDS", "HEARD", "STATE", "TAGS"}};
   for (const auto& worker : state.workers()) {
     rows.push_back({worker.address(), absl::StrCat(worker.held()),
                     absl::StrCat(AgeOf(worker.heard_ms_ago()), " ago"),
-                    worker.is_draining() ? "drains" : "works"});
+                    worker.is_draining() ? "drains" : "works",
+                    absl::StrJoin(worker.tags(), ",")});
   }
   return rows.size() == 1 ? "No workers.\n" : Table(rows);
 }

@@ -1,6 +1,5 @@
 #include "penstock/main/dispatcher_command.h"
 
-#include <signal.h>
 #include <sys/stat.h>
 
 #include <iostream>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "penstock/base/status.h"
+#include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
 #include "penstock/service/dispatcher/dispatcher_grpc.h"
 #include "penstock/service/windows/dispatcher_pages.h"
@@ -21,34 +21,26 @@ namespace penstock {
 namespace {
 
 using service::DispatcherServer;
+using service::State;
 
 const std::vector<Setting>& DispatcherSettings() {
-  static const auto* const settings = new std::vector<Setting>{
-      {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:5050",
-       "where it is called; port 0: one that is free"},
-      {"state-dir", SettingKind::kText, "DIR", "",
-       "where it keeps what it must not forget; none: in memory"},
-      {"tls-ca", SettingKind::kText, "FILE", "",
-       "whose certificates callers must show"},
-      {"tls-cert", SettingKind::kText, "FILE", "", "its own certificate"},
-      {"tls-key", SettingKind::kText, "FILE", "", "and the key of that"},
-      {"token-file", SettingKind::kText, "FILE", "",
-       "words that callers must show; lines role:word, or one word"},
-      {"insecure-i-know", SettingKind::kSwitch, "", "",
-       "lets everybody in who can reach it"},
-      {"http", SettingKind::kText, "[HOST:]PORT", "",
-       "shows /healthz, /metrics and /state there"},
-      {"reflection", SettingKind::kSwitch, "", "",
-       "shows its calls to tools like grpcurl"},
-      {"lease-ms", SettingKind::kNumber, "N", "5000",
-       "a worker that is not heard of for so long is lost"},
-      {"client-timeout-ms", SettingKind::kNumber, "N", "60000",
-       "a consumer that is not heard of for so long has gone"},
-      {"run-timeout-ms", SettingKind::kNumber, "N", "300000",
-       "a job without consumers for so long is over"},
-      {"unused-timeout-ms", SettingKind::kNumber, "N", "3600000",
-       "a pipeline that no job uses for so long is deleted"},
-  };
+  static const auto* const settings =
+      new std::vector<Setting>(WithServerSettings({
+          {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:5050",
+           "where it is called; port 0: one that is free"},
+          {"state-dir", SettingKind::kText, "DIR", "",
+           "where it keeps what it must not forget; none: in memory"},
+          {"reflection", SettingKind::kSwitch, "", "",
+           "shows its calls to tools like grpcurl"},
+          {"lease-ms", SettingKind::kNumber, "N", "5000",
+           "a worker that is not heard of for so long is lost"},
+          {"client-timeout-ms", SettingKind::kNumber, "N", "60000",
+           "a consumer that is not heard of for so long has gone"},
+          {"run-timeout-ms", SettingKind::kNumber, "N", "300000",
+           "a job without consumers for so long is over"},
+          {"unused-timeout-ms", SettingKind::kNumber, "N", "3600000",
+           "a pipeline that no job uses for so long is deleted"},
+      }));
   return *settings;
 }
 
@@ -82,11 +74,7 @@ DispatcherServer::Options OptionsOf(const Settings& settings) {
   DispatcherServer::Options options;
   options.listen = settings.text("listen");
   options.state_dir = settings.text("state-dir");
-  options.security.ca_file = settings.text("tls-ca");
-  options.security.cert_file = settings.text("tls-cert");
-  options.security.key_file = settings.text("tls-key");
-  options.security.token_file = settings.text("token-file");
-  options.security.is_insecure = settings.is_on("insecure-i-know");
+  options.security = SecurityOf(settings);
   options.has_reflection = settings.is_on("reflection");
   options.version = session::kVersion;
   options.settings.lease_ms = settings.number("lease-ms");
@@ -104,49 +92,29 @@ absl::Status CheckTimes(const Settings& settings) {
                    kLeastLeaseMillis, "; got ", settings.number("lease-ms")));
 }
 
-absl::StatusOr<std::unique_ptr<windows::HttpServer>> ShowPages(
-    const Settings& settings, const DispatcherServer& server) {
-  const std::string address = windows::WithHost(settings.text("http"));
-  if (!rpc::IsLoopback(address) && !settings.is_on("insecure-i-know")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        settings.source("http"), ": '", address,
-        "' can be reached by other machines, and pages are shown to ",
-        "everybody\n  Give a port alone, or --insecure-i-know."));
-  }
+windows::HttpServer::Pages PagesOf(const DispatcherServer& server) {
   const auto* shown = &server;
-  return windows::HttpServer::Start(
-      address,
-      {{"/healthz",
-        [shown] {
-          const bool is_full = shown->Describe().is_disk_full();
-          return windows::Page{is_full ? 503 : 200, "text/plain; charset=utf-8",
-                               is_full ? "the disk is full\n" : "ok\n"};
-        }},
-       {"/metrics",
-        [shown] {
-          return windows::Page{200, "text/plain; version=0.0.4; charset=utf-8",
-                               windows::MetricsOf(shown->Describe())};
-        }},
-       {"/state", [shown] {
-          return windows::Page{200, "application/json",
-                               windows::JsonOf(shown->Describe())};
-        }}});
+  return {
+      {"/healthz",
+       [shown] {
+         const bool is_full = shown->Describe().is_disk_full();
+         return windows::Page{is_full ? 503 : 200, "text/plain; charset=utf-8",
+                              is_full ? "the disk is full\n" : "ok\n"};
+       }},
+      {"/metrics",
+       [shown] {
+         return windows::Page{200, "text/plain; version=0.0.4; charset=utf-8",
+                              windows::MetricsOf(shown->Describe())};
+       }},
+      {"/state", [shown] {
+         return windows::Page{200, "application/json",
+                              windows::JsonOf(shown->Describe())};
+       }}};
 }
 
 int Failed(const absl::Status& status) {
   std::cerr << "penstock dispatcher: " << status.message() << "\n";
   return absl::IsInvalidArgument(status) ? 2 : 1;
-}
-
-// All threads that follow leave these to this one.
-sigset_t HoldEndingSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return signals;
 }
 
 }  // namespace
@@ -155,35 +123,39 @@ int RunDispatcher(const std::vector<std::string>& args) {
   const ReadResult read = ReadSettings(DispatcherSchema(), args);
   if (!read.settings) return read.exit_code;
   const Settings& settings = *read.settings;
-  if (!settings.words().empty()) {
-    return Failed(absl::InvalidArgumentError(
-        absl::StrCat("expected flags; got '", settings.words()[0], "'")));
-  }
-  if (const absl::Status status = CheckTimes(settings); !status.ok()) {
-    return Failed(status);
+  for (const absl::Status& status :
+       {ExpectFlagsAlone(settings), CheckTimes(settings)}) {
+    if (!status.ok()) return Failed(status);
   }
   const sigset_t signals = HoldEndingSignals();
-  const DispatcherServer::Options options = OptionsOf(settings);
+  DispatcherServer::Options options = OptionsOf(settings);
+  EventLog& log = StartLog(settings, "dispatcher");
+  options.log = &log;
   const auto server = DispatcherServer::Start(options);
   if (!server.ok()) return Failed(server.status());
-  std::unique_ptr<windows::HttpServer> pages;
-  if (!settings.text("http").empty()) {
-    auto started = ShowPages(settings, **server);
-    if (!started.ok()) return Failed(started.status());
-    pages = *std::move(started);
-  }
+  auto pages = ShowPages(settings, PagesOf(**server));
+  if (!pages.ok()) return Failed(pages.status());
   for (const std::string& unsafe :
        rpc::UnsafeSettings(options.listen, options.security)) {
     std::cerr << "penstock dispatcher: unsafe: " << unsafe << "\n";
   }
+  const State state = (*server)->Describe();
+  log.Write("started",
+            {{"version", session::kVersion},
+             {"address", (*server)->address()},
+             {"term", absl::StrCat(state.term())},
+             {"jobs", absl::StrCat(state.jobs_size())},
+             {"tls", options.security.ca_file.empty() ? "no" : "yes"},
+             {"tokens", options.security.token_file.empty() ? "no" : "yes"}});
   std::cout << "penstock dispatcher listens at " << (*server)->address();
-  if (pages != nullptr) {
-    std::cout << ", shows itself at http://" << pages->address();
+  if (*pages != nullptr) {
+    std::cout << ", shows itself at http://" << (*pages)->address();
   }
   std::cout << std::endl;
   int received = 0;
   sigwait(&signals, &received);
-  pages.reset();
+  log.Write("ending", {{"signal", absl::StrCat(received)}});
+  pages->reset();
   (*server)->Stop();
   return 0;
 }

@@ -14,51 +14,58 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <optional>
 
-#include "absl/strings/numbers.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/socket.h"
+#include "penstock/base/status.h"
+#include "penstock/main/server_settings.h"
+#include "penstock/main/settings.h"
+#include "penstock/service/rpc/server.h"
 
 namespace penstock {
 namespace {
 
-constexpr char kHelp[] =
-    R"(penstock up: a service on this machine, for trying it out
-
-  penstock up [--workers 2] [--listen 127.0.0.1:5050] [--cpu N] [--memory BYTES]
-              [--state-dir DIR] [--json]
-
-  --workers N       worker processes
-  --listen ADDRESS  where the dispatcher listens; port 0: one that is free
-  --cpu N           cores for each worker
-  --memory BYTES    memory for each worker
-  --state-dir DIR   what the dispatcher must not forget; left out: forgotten
-                    when it ends
-  --json            a line of JSON for each process that is ready
-
-Workers that die are started again. Ctrl-C ends all.
-
-Example:
-  penstock up --workers 2
-  ds = ds.distribute("penstock://localhost:5050")
-)";
+const Schema& UpSchema() {
+  static const Schema* const schema = new Schema{
+      "up",
+      "",
+      "Runs a dispatcher and some workers on this machine, for trying it out.\n"
+      "Those that die are started again; a worker that was told to go stays\n"
+      "away. Ctrl-C ends all.\n",
+      "penstock up --workers 2\n  ds = "
+      "ds.distribute(\"penstock://localhost:5050\")",
+      "PENSTOCK_UP_",
+      "up",
+      {
+          {"workers", SettingKind::kNumber, "N", "2", "worker processes"},
+          {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:5050",
+           "where the dispatcher is called; port 0: one that is free"},
+          {"cpu", SettingKind::kNumber, "N", "0",
+           "cores for each worker; 0: all that it may use"},
+          {"memory", SettingKind::kNumber, "BYTES", "0",
+           "for each worker; 0: half of what it may use"},
+          {"allow", SettingKind::kTexts, "DIR", "",
+           "a folder whose files workers may read; may come again"},
+          {"state-dir", SettingKind::kText, "DIR", "",
+           "what the dispatcher must not forget; none: forgotten at the end"},
+          {"log", SettingKind::kSwitch, "", "", "says what all of them do"},
+          {"log-json", SettingKind::kSwitch, "", "",
+           "the same in lines of JSON"},
+          {"json", SettingKind::kSwitch, "", "",
+           "prints a line of JSON for each process that is ready"},
+          {"parent", SettingKind::kNumber, "PID", "0",
+           "ends when that process does; 0: with nobody"},
+      }};
+  return *schema;
+}
 
 constexpr int kMaxWorkers = 256;
 constexpr int64_t kReadyNanos = 20'000'000'000;
 constexpr int64_t kRestartNanos = 300'000'000;
 constexpr int64_t kEndNanos = 35'000'000'000;
-
-struct Flags {
-  int workers = 2;
-  std::string listen = "127.0.0.1:5050";
-  std::string state_dir;
-  std::vector<std::string> worker_flags;
-  bool is_json = false;
-  int parent = 0;  // ends with this process; 0: with nobody
-};
 
 struct Process {
   std::string kind;
@@ -66,11 +73,6 @@ struct Process {
   pid_t pid = 0;
   std::string address;
 };
-
-int Fail(const std::string& problem) {
-  std::cerr << "penstock up: " << problem << "\nTry `penstock up --help`.\n";
-  return 2;
-}
 
 int64_t Now() { return SteadyClock().NowNanos(); }
 
@@ -154,58 +156,64 @@ void End(Process& process, int64_t end) {
   waitpid(process.pid, nullptr, 0);
 }
 
-std::optional<int> ReadFlags(const std::vector<std::string>& args,
-                             Flags& flags) {
-  for (size_t i = 0; i < args.size(); ++i) {
-    const std::string& name = args[i];
-    if (name == "--help") {
-      std::cout << kHelp;
-      return 0;
-    }
-    if (name == "--json") {
-      flags.is_json = true;
-      continue;
-    }
-    if (i + 1 == args.size()) return Fail("expected a value after " + name);
-    const std::string& value = args[++i];
-    if (name == "--workers") {
-      if (!absl::SimpleAtoi(value, &flags.workers) || flags.workers < 0 ||
-          flags.workers > kMaxWorkers) {
-        return Fail(absl::StrCat("--workers must be in [0, ", kMaxWorkers,
-                                 "]; got ", value));
-      }
-    } else if (name == "--listen") {
-      flags.listen = value;
-    } else if (name == "--state-dir") {
-      flags.state_dir = value;
-    } else if (name == "--cpu" || name == "--memory") {
-      flags.worker_flags.push_back(name);
-      flags.worker_flags.push_back(value);
-    } else if (name == "--parent") {
-      if (!absl::SimpleAtoi(value, &flags.parent) || flags.parent <= 0) {
-        return Fail("--parent must be a process; got " + value);
-      }
-    } else {
-      return Fail("unknown flag " + name);
-    }
+absl::Status Check(const Settings& settings) {
+  PENSTOCK_RETURN_IF_ERROR(ExpectFlagsAlone(settings));
+  if (settings.number("workers") > kMaxWorkers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(settings.source("workers"), ": expected at most ",
+                     kMaxWorkers, "; got ", settings.number("workers")));
   }
-  return std::nullopt;
+  if (!rpc::IsLoopback(settings.text("listen"))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        settings.source("listen"), ": expected an address of this machine ",
+        "alone, as 127.0.0.1:5050; got '", settings.text("listen"),
+        "'\n  For several machines, see `penstock dispatcher` and `penstock ",
+        "worker`."));
+  }
+  return absl::OkStatus();
+}
+
+std::string LogFlag(const Settings& settings) {
+  if (settings.is_on("log-json")) return "--log-json";
+  return settings.is_on("log") ? "--no-log=false" : "--no-log";
+}
+
+std::vector<std::string> WorkerArgs(const Settings& settings,
+                                    const std::string& dispatcher) {
+  std::vector<std::string> args = {"--dispatcher", dispatcher};
+  for (const char* name : {"cpu", "memory"}) {
+    if (settings.number(name) == 0) continue;
+    args.push_back(absl::StrCat("--", name));
+    args.push_back(settings.text(name));
+  }
+  for (const std::string& folder : settings.texts("allow")) {
+    args.insert(args.end(), {"--allow", folder});
+  }
+  args.push_back(LogFlag(settings));
+  return args;
 }
 
 }  // namespace
 
 int RunUp(const std::vector<std::string>& args) {
-  Flags flags;
-  if (const std::optional<int> code = ReadFlags(args, flags)) return *code;
+  const ReadResult given = ReadSettings(UpSchema(), args);
+  if (!given.settings) return given.exit_code;
+  const Settings& settings = *given.settings;
+  if (const absl::Status status = Check(settings); !status.ok()) {
+    std::cerr << "penstock up: " << status.message() << "\n";
+    return 2;
+  }
+  const bool is_json = settings.is_on("json");
+  std::string state_dir = settings.text("state-dir");
   std::string scratch;
-  if (flags.state_dir.empty()) {
+  if (state_dir.empty()) {
     char made[] = "/tmp/penstock-up-XXXXXX";
     if (mkdtemp(made) == nullptr) {
       std::cerr << "penstock up: cannot make a folder in /tmp: "
                 << std::strerror(errno) << "\n";
       return 1;
     }
-    flags.state_dir = scratch = made;
+    state_dir = scratch = made;
   }
   sigset_t signals;
   sigemptyset(&signals);
@@ -215,28 +223,27 @@ int RunUp(const std::vector<std::string>& args) {
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   const Descriptor signaled(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   Descriptor parent;
-  if (flags.parent > 0) {
-    parent =
-        Descriptor(static_cast<int>(syscall(SYS_pidfd_open, flags.parent, 0)));
+  if (settings.number("parent") > 0) {
+    parent = Descriptor(static_cast<int>(
+        syscall(SYS_pidfd_open, settings.number("parent"), 0)));
   }
 
   Process dispatcher;
   dispatcher.kind = "dispatcher";
-  dispatcher.args = {"--listen", flags.listen, "--state-dir", flags.state_dir};
-  std::vector<Process> workers(static_cast<size_t>(flags.workers));
-  bool is_up = Launch(dispatcher, flags.is_json);
+  dispatcher.args = {"--listen", settings.text("listen"), "--state-dir",
+                     state_dir, LogFlag(settings)};
+  std::vector<Process> workers(static_cast<size_t>(settings.number("workers")));
+  bool is_up = Launch(dispatcher, is_json);
   if (is_up) {
     // When it is started again, it is where it was.
     dispatcher.args[1] = dispatcher.address;
     for (Process& worker : workers) {
       worker.kind = "worker";
-      worker.args = {"--dispatcher", dispatcher.address};
-      worker.args.insert(worker.args.end(), flags.worker_flags.begin(),
-                         flags.worker_flags.end());
-      is_up = is_up && Launch(worker, flags.is_json);
+      worker.args = WorkerArgs(settings, dispatcher.address);
+      is_up = is_up && Launch(worker, is_json);
     }
   }
-  if (is_up && !flags.is_json) {
+  if (is_up && !is_json) {
     std::cout << "ready: penstock://" << dispatcher.address
               << "   (Ctrl-C ends it)\n";
     std::cout.flush();
@@ -259,6 +266,11 @@ int RunUp(const std::vector<std::string>& args) {
         if (worker.pid == pid) died = &worker;
       }
       if (died == nullptr) continue;
+      if (died != &dispatcher && WIFEXITED(status) &&
+          WEXITSTATUS(status) == 0) {
+        died->pid = 0;  // it was told to go
+        continue;
+      }
       std::cerr << "penstock up: " << died->kind << " " << pid
                 << (WIFSIGNALED(status) ? absl::StrCat(" was ended by signal ",
                                                        WTERMSIG(status))
@@ -266,7 +278,7 @@ int RunUp(const std::vector<std::string>& args) {
                                                        WEXITSTATUS(status)))
                 << "; starting another\n";
       usleep(kRestartNanos / 1000);
-      if (!Launch(*died, flags.is_json)) {
+      if (!Launch(*died, is_json)) {
         std::cerr << "penstock up: the " << died->kind
                   << " cannot be started again\n";
         is_ending = true;

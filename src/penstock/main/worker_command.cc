@@ -1,21 +1,26 @@
 #include "penstock/main/worker_command.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "penstock/base/status.h"
+#include "penstock/io/allowed_files.h"
+#include "penstock/main/server_settings.h"
+#include "penstock/main/settings.h"
+#include "penstock/service/rpc/gate.h"
+#include "penstock/service/windows/worker_pages.h"
 #include "penstock/service/worker/worker_server.h"
 #include "penstock/session/host_limits.h"
 #include "penstock/session/version.h"
@@ -23,117 +28,209 @@
 namespace penstock {
 namespace {
 
-constexpr char kHelp[] =
-    R"(penstock worker: computes input data for trainers elsewhere
-
-  penstock worker --dispatcher HOST:PORT
-    [--listen ADDR]      where it is read from; 127.0.0.1:0 unless given
-    [--advertise ADDR]   what trainers reach it by; that of --listen
-    [--cpu N]            threads that compute; all that it may use
-    [--memory BYTES]     for rows and frames; half of what it may use
-
-Prints one line with its address when it can be read from. SIGTERM: it gives its
-work to others and ends within 30 s; a second signal ends it at once.
-
-Example:
-  penstock worker --dispatcher head:5050 --listen 0.0.0.0:5051 \
-    --advertise worker7:5051
-
-Exit codes: 0 told to go, 1 failed, 2 wrong usage.
-)";
+using service::WorkerServer;
 
 // Under the 30 s that most give a process to end.
 constexpr absl::Duration kDrainTime = absl::Seconds(28);
 constexpr absl::Duration kLook = absl::Milliseconds(200);
 
-int Usage(const std::string& problem) {
-  std::cerr << "penstock worker: " << problem
-            << "\nTry `penstock worker --help`.\n";
-  return 2;
+const Schema& WorkerSchema() {
+  static const Schema* const schema = new Schema{
+      "worker",
+      "",
+      "Runs a worker: it computes input data for trainers elsewhere. Prints "
+      "one\n"
+      "line with its address when it can be read from. SIGTERM: it gives its\n"
+      "work to others and ends within 30 s; a second signal ends it at once.\n",
+      "penstock worker --dispatcher head:5050 --listen 0.0.0.0:5051 "
+      "--advertise worker7\n    --allow /data --tls-ca ca.pem --tls-cert "
+      "server.pem --tls-key server.key",
+      "PENSTOCK_WORKER_",
+      "worker",
+      WithServerSettings({
+          {"dispatcher", SettingKind::kText, "HOST:PORT", "",
+           "whose work it does; needed"},
+          {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:0",
+           "where it is read from; port 0: one that is free"},
+          {"advertise", SettingKind::kText, "HOST[:PORT]", "",
+           "what trainers reach it by; none: as in --listen"},
+          {"allow", SettingKind::kTexts, "DIR", "",
+           "a folder whose files it may read; may come again"},
+          {"cpu", SettingKind::kNumber, "N", "0",
+           "threads that compute; 0: all that it may use"},
+          {"memory", SettingKind::kNumber, "BYTES", "0",
+           "for rows and frames; 0: half of what it may use"},
+          {"tags", SettingKind::kTexts, "WORD", "",
+           "shown with it to people; may come again"},
+      })};
+  return *schema;
 }
 
-// What is wrong with the words, or nothing.
-std::optional<std::string> Parse(const std::vector<std::string>& args,
-                                 service::WorkerServer::Options& options) {
-  for (size_t i = 0; i < args.size(); i += 2) {
-    const std::string& name = args[i];
-    if (i + 1 == args.size()) {
-      return absl::StrCat("expected a value after ", name);
-    }
-    const std::string& value = args[i + 1];
-    if (name == "--dispatcher") {
-      options.dispatcher = value;
-    } else if (name == "--listen") {
-      options.listen = value;
-    } else if (name == "--advertise") {
-      options.advertise = value;
-    } else if (name == "--cpu") {
-      if (!absl::SimpleAtoi(value, &options.cpus) || options.cpus < 1) {
-        return absl::StrCat("--cpu must be at least 1; got ", value);
-      }
-    } else if (name == "--memory") {
-      if (!absl::SimpleAtoi(value, &options.memory_bytes) ||
-          options.memory_bytes < 1) {
-        return absl::StrCat("--memory must be a number of bytes; got ", value);
-      }
-    } else {
-      return absl::StrCat(
-          "expected --dispatcher, --listen, --advertise, --cpu or --memory; "
-          "got ",
-          name);
-    }
+int Failed(const absl::Status& status) {
+  std::cerr << "penstock worker: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+bool IsEverywhere(const std::string& address) {
+  return absl::StartsWith(address, "0.0.0.0:") ||
+         absl::StartsWith(address, "[::]:") || absl::StartsWith(address, ":");
+}
+
+// What must be so before anything is opened.
+absl::Status Check(const Settings& settings) {
+  PENSTOCK_RETURN_IF_ERROR(ExpectFlagsAlone(settings));
+  if (settings.text("dispatcher").empty()) {
+    return absl::InvalidArgumentError("expected --dispatcher HOST:PORT");
   }
-  if (options.dispatcher.empty()) return "expected --dispatcher HOST:PORT";
-  return std::nullopt;
+  const std::string listen = settings.text("listen");
+  if (IsEverywhere(listen) && settings.text("advertise").empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", listen, "' is no address that trainers could call: expected ",
+        "--advertise HOST, as they know this machine"));
+  }
+  if (!rpc::IsLoopback(listen) && settings.texts("allow").empty() &&
+      !settings.is_on("insecure-i-know")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", listen, "' can be reached by other machines, so it must be said ",
+        "which files they may have read: expected --allow DIR\n",
+        "  --allow / allows all that this user may read."));
+  }
+  return absl::OkStatus();
 }
 
-sigset_t EndSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  return signals;
+// Lets in whom the gate admits, and says whom it does not.
+auto CallerCheck(rpc::Gate& gate, EventLog& log) {
+  return [&gate, &log](const grpc::CallbackServerContext& call,
+                       std::string_view method) {
+    const absl::Status status = gate.Admit(call, method);
+    if (!status.ok()) {
+      log.Write("call_refused",
+                {{"peer", call.peer()},
+                 {"method", std::string(method)},
+                 {"code", absl::StatusCodeToString(status.code())}});
+    }
+    return status;
+  };
 }
 
-// Waits for a signal to end, as long as the dispatcher may yet talk to it.
-absl::Status AwaitEnd(const service::WorkerServer& worker) {
-  const sigset_t signals = EndSignals();
+absl::StatusOr<std::unique_ptr<rpc::Gate>> MakeGate(
+    const rpc::ServerSecurity& security) {
+  PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Gate> gate,
+                            rpc::Gate::Make(security.token_file));
+  constexpr rpc::Roles kNeeded = rpc::kConsumer | rpc::kWorker;
+  if ((gate->roles() & kNeeded) != kNeeded) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the token file '", security.token_file,
+        "' must have a word for worker, which this one shows to the ",
+        "dispatcher, and one for consumer, which its readers show"));
+  }
+  return gate;
+}
+
+WorkerServer::Options OptionsOf(const Settings& settings) {
+  WorkerServer::Options options;
+  options.dispatcher = settings.text("dispatcher");
+  options.listen = settings.text("listen");
+  options.advertise = settings.text("advertise");
+  options.tags = settings.texts("tags");
+  options.version = session::kVersion;
+  const session::HostLimits limits = session::FindHostLimits();
+  options.cpus = static_cast<int>(settings.number("cpu"));
+  if (options.cpus == 0) options.cpus = static_cast<int>(limits.cpus);
+  options.memory_bytes = settings.number("memory");
+  if (options.memory_bytes == 0) options.memory_bytes = limits.memory_bytes / 2;
+  const rpc::ServerSecurity security = SecurityOf(settings);
+  options.credentials = {security.ca_file, security.cert_file,
+                         security.key_file, security.token_file, "worker"};
+  return options;
+}
+
+windows::HttpServer::Pages PagesOf(const WorkerServer& worker) {
+  const auto* shown = &worker;
+  return {
+      {"/healthz",
+       [shown] {
+         const absl::Status refusal = shown->refusal();
+         const bool is_heard = shown->Report().has_heard_ms_ago();
+         return windows::Page{
+             is_heard && refusal.ok() ? 200 : 503, "text/plain; charset=utf-8",
+             is_heard && refusal.ok() ? "ok\n"
+                                      : "no dispatcher has answered\n"};
+       }},
+      {"/metrics",
+       [shown] {
+         return windows::Page{200, "text/plain; version=0.0.4; charset=utf-8",
+                              windows::MetricsOf(shown->Report())};
+       }},
+      {"/state", [shown] {
+         return windows::Page{200, "application/json",
+                              windows::JsonOf(shown->Report())};
+       }}};
+}
+
+// Waits until it is told to end, by a signal or by the dispatcher, as long as
+// that may yet talk to it.
+absl::Status AwaitEnd(const WorkerServer& worker, const sigset_t& signals) {
   while (true) {
     const timespec look = absl::ToTimespec(kLook);
     if (sigtimedwait(&signals, nullptr, &look) > 0) return absl::OkStatus();
-    const absl::Status refusal = worker.refusal();
-    if (!refusal.ok()) return refusal;
+    if (worker.is_draining()) return absl::OkStatus();
+    PENSTOCK_RETURN_IF_ERROR(worker.refusal());
   }
 }
 
 }  // namespace
 
 int RunWorker(const std::vector<std::string>& args) {
-  if (!args.empty() && (args[0] == "--help" || args[0] == "help")) {
-    std::cout << kHelp;
-    return 0;
+  const ReadResult read = ReadSettings(WorkerSchema(), args);
+  if (!read.settings) return read.exit_code;
+  const Settings& settings = *read.settings;
+  if (const absl::Status status = Check(settings); !status.ok()) {
+    return Failed(status);
   }
-  service::WorkerServer::Options options;
-  const std::optional<std::string> problem = Parse(args, options);
-  if (problem.has_value()) return Usage(*problem);
-  const session::HostLimits limits = session::FindHostLimits();
-  if (options.cpus == 0) options.cpus = static_cast<int>(limits.cpus);
-  if (options.memory_bytes == 0) options.memory_bytes = limits.memory_bytes / 2;
-  options.version = session::kVersion;
+  const rpc::ServerSecurity security = SecurityOf(settings);
+  WorkerServer::Options options = OptionsOf(settings);
   // Before there are other threads, so that none of them takes the signals.
-  const sigset_t signals = EndSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  absl::StatusOr<std::unique_ptr<service::WorkerServer>> worker =
-      service::WorkerServer::Start(std::move(options));
-  if (!worker.ok()) {
-    std::cerr << "penstock worker: " << worker.status().message() << "\n";
-    return 1;
+  const sigset_t signals = HoldEndingSignals();
+  EventLog& log = StartLog(settings, "worker");
+  options.log = &log;
+  auto credentials = rpc::MakeServerCredentials(options.listen, security);
+  if (!credentials.ok()) return Failed(credentials.status());
+  options.server_credentials = *std::move(credentials);
+  const auto gate = MakeGate(security);
+  if (!gate.ok()) return Failed(gate.status());
+  options.check_caller = CallerCheck(**gate, log);
+  std::unique_ptr<io::FileSystem> allowed;
+  if (!settings.texts("allow").empty()) {
+    auto made = io::MakeAllowedFileSystem(settings.texts("allow"), "--allow");
+    if (!made.ok()) return Failed(made.status());
+    allowed = *std::move(made);
+    options.files = allowed.get();
+    options.allowed = settings.texts("allow");
   }
-  std::cout << "worker ready at " << (*worker)->address() << std::endl;
-  const absl::Status end = AwaitEnd(**worker);
+  const auto worker = WorkerServer::Start(options);
+  if (!worker.ok()) return Failed(worker.status());
+  auto pages = ShowPages(settings, PagesOf(**worker));
+  if (!pages.ok()) return Failed(pages.status());
+  for (const std::string& unsafe :
+       rpc::UnsafeSettings(options.listen, security)) {
+    std::cerr << "penstock worker: unsafe: " << unsafe << "\n";
+  }
+  log.Write("started", {{"version", session::kVersion},
+                        {"address", (*worker)->address()},
+                        {"dispatcher", options.dispatcher},
+                        {"tls", security.ca_file.empty() ? "no" : "yes"},
+                        {"tokens", security.token_file.empty() ? "no" : "yes"},
+                        {"allow", absl::StrJoin(options.allowed, ",")}});
+  // The address is the last word, for programs.
+  std::cout << "worker";
+  if (*pages != nullptr) {
+    std::cout << " with pages at http://" << (*pages)->address();
+  }
+  std::cout << " ready at " << (*worker)->address() << std::endl;
+  const absl::Status end = AwaitEnd(**worker, signals);
   if (!end.ok()) {
-    std::cerr << "penstock worker: " << end.message() << "\n";
+    Failed(end);
     return 1;
   }
   std::thread([signals] {
@@ -141,7 +238,9 @@ int RunWorker(const std::vector<std::string>& args) {
     if (sigwait(&signals, &signal) == 0) _exit(128 + signal);
   }).detach();
   (*worker)->Drain();
-  if (!(*worker)->WaitUntilDrained(kDrainTime)) {
+  const bool is_drained = (*worker)->WaitUntilDrained(kDrainTime);
+  log.Write("ending", {{"drained", is_drained ? "yes" : "no"}});
+  if (!is_drained) {
     std::cerr << "penstock worker: the dispatcher did not take its work back; "
                  "it will notice\n";
   }

@@ -26,7 +26,7 @@ constexpr milliseconds kBeatTime{15'000};
 constexpr milliseconds kGoodbyeTime{1'000};
 constexpr int kGoodbyes = 3;
 // Who has never answered is given up after this, who has is waited for.
-constexpr int64_t kPatienceNanos = 30'000'000'000;
+constexpr int64_t kPatienceNanos = 10'000'000'000;
 constexpr int64_t kWarnNanos = 5'000'000'000;
 constexpr int64_t kMinWaitNanos = 2'000'000;
 constexpr int64_t kMaxWaitNanos = 1'000'000'000;
@@ -391,6 +391,8 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
                    Buffer bytes) {
   absl::StatusOr<Chunk> chunk = Chunk();
   if (head.items() > 0) chunk = ToChunk(head, bytes);
+  std::string address;
+  bool is_first;
   {
     MutexLock lock(&mutex_);
     const auto reader = readers_.find(bundle);
@@ -398,6 +400,8 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
         is_closing_) {
       return;
     }
+    address = reader->second.address;
+    is_first = !std::exchange(reader->second.has_come, true);
     if (!chunk.ok()) {
       client_->OnBroken(bundle, attempt, std::string(chunk.status().message()));
       if (reader->second.reading != nullptr) reader->second.reading->Stop();
@@ -441,6 +445,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     }
     WakeReader();
   }
+  if (is_first) options_.link->OnWorkerAnswer(address);
 }
 
 Buffer Pass::Allocate(size_t size) {
@@ -463,6 +468,7 @@ void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
     options_.link->Forget(ended.address, ended.memory);
   }
   if (is_closing_ || client_ == nullptr) return;
+  if (absl::IsUnavailable(status)) LookAtWorker(ended.address, status);
   client_->OnBroken(bundle, attempt, std::string(status.message()));
   // A worker that was started again does not know its predecessor's keys.
   const bool is_old_key =
@@ -483,6 +489,20 @@ void Pass::Fail(const absl::Status& status) {
   MutexLock lock(&mutex_);
   if (failure_.ok()) failure_ = status;
   WakeReader();
+}
+
+void Pass::LookAtWorker(const std::string& address,
+                        const absl::Status& status) {
+  options_.link->OnWorkerBroken(
+      address, status,
+      [weak = weak_from_this()](const absl::Status& why, bool is_fatal) {
+        const std::shared_ptr<Pass> self = weak.lock();
+        if (self == nullptr) return;
+        if (is_fatal) return self->Fail(why);
+        if (self->options_.environment.warn) {
+          self->options_.environment.warn(std::string(why.message()));
+        }
+      });
 }
 
 void Pass::Run() {
@@ -528,7 +548,8 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
 
 absl::Status Pass::Open() {
   const int64_t start = Now();
-  int64_t warned = start;
+  // Who does not answer at all is named at once.
+  int64_t warned = 0;
   int64_t wait = kMinWaitNanos;
   bool has_answered = false;
   bool is_forgotten = false;
@@ -563,6 +584,7 @@ absl::Status Pass::Open() {
       is_forgotten = absl::IsNotFound(status) && !is_forgotten;
       if (is_forgotten) continue;
     }
+    if (!status.ok() && !has_answered) status = options_.link->Explain(status);
     // A full disk refuses those that begin. Who has begun waits for it.
     const bool is_waited_for = is_recovery && absl::IsResourceExhausted(status);
     if (!status.ok() && !IsWorthAnotherTry(status) && !is_waited_for) {
@@ -570,12 +592,12 @@ absl::Status Pass::Open() {
     }
     const int64_t now = Now();
     if (!status.ok() && !has_answered && now - start > kPatienceNanos) {
-      return absl::UnavailableError(absl::StrCat(
-          "a dispatcher must answer at ", options_.link->address(),
-          "; got none within ", kPatienceNanos / 1'000'000'000, " s (",
-          status.message(),
-          ")\n  Is the address right? `penstock up` starts a service here."));
+      return absl::UnavailableError(
+          absl::StrCat("a dispatcher must answer at ", options_.link->address(),
+                       "; got none within ", kPatienceNanos / 1'000'000'000,
+                       " s (", status.message(), ")"));
     }
+    if (has_answered && warned == 0) warned = start;
     if (now - warned > kWarnNanos && options_.environment.warn) {
       warned = now;
       options_.environment.warn(

@@ -98,6 +98,7 @@ class Pass final : public ReadingSink,
     uint64_t attempt = 0;
     std::string address;
     std::shared_ptr<WorkerMemory> memory;  // that it looks at; null: none
+    bool has_come = false;  // a frame of it
   };
   // Loose rows that wait for others.
   struct Pool {
@@ -120,6 +121,8 @@ class Pass final : public ReadingSink,
   void StartReading(const ClientState::Read& read) ABSL_LOCKS_EXCLUDED(mutex_);
   void SayGoodbye() ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Finds out why a worker cannot be read from.
+  void LookAtWorker(const std::string& address, const absl::Status& status);
   // Something for the dispatcher to hear, soon or at once.
   void Tell(bool is_urgent = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeReader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

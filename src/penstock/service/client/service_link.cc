@@ -1,10 +1,12 @@
 #include "penstock/service/client/service_link.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
 #include "penstock/service/rpc/version.h"
 
@@ -68,11 +70,46 @@ absl::StatusOr<std::string> ServiceLink::Register(grpc::ClientContext& hello,
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ServiceLink::Worker(
     const std::string& address) {
   MutexLock lock(&mutex_);
-  std::shared_ptr<grpc::Channel>& channel = workers_[address];
+  std::shared_ptr<grpc::Channel>& channel = workers_[address].channel;
   if (channel == nullptr) {
     PENSTOCK_ASSIGN_OR_RETURN(channel, rpc::MakeChannel(address, credentials_));
   }
   return channel;
+}
+
+absl::Status ServiceLink::Explain(const absl::Status& status) const {
+  return rpc::DiagnoseDispatcher(status, address_, credentials_);
+}
+
+void ServiceLink::OnWorkerAnswer(const std::string& address) {
+  MutexLock lock(&mutex_);
+  workers_[address].has_answered = true;
+  has_worker_answered_ = true;
+}
+
+void ServiceLink::OnWorkerBroken(
+    const std::string& address, const absl::Status& status,
+    std::function<void(const absl::Status&, bool)> told) {
+  {
+    MutexLock lock(&mutex_);
+    WorkerLink& worker = workers_[address];
+    if (worker.has_answered || worker.is_looked_at) return;
+    worker.is_looked_at = true;
+  }
+  std::thread([self = shared_from_this(), address, status,
+               told = std::move(told)] {
+    const absl::Status found =
+        rpc::Diagnose(status, address, self->credentials_);
+    const absl::Status reason(
+        found.code(), absl::StrCat("the worker at ", address,
+                                   " cannot be read from: ", found.message()));
+    bool has_others;
+    {
+      MutexLock lock(&self->mutex_);
+      has_others = self->has_worker_answered_;
+    }
+    told(reason, absl::IsFailedPrecondition(found) && !has_others);
+  }).detach();
 }
 
 std::shared_ptr<WorkerMemory> ServiceLink::MemoryOf(

@@ -3,6 +3,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,7 +18,7 @@
 namespace penstock::service {
 
 // Connections that last. Thread-safe.
-class ServiceLink final {
+class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
  public:
   static absl::StatusOr<std::shared_ptr<ServiceLink>> Make(
       const std::string& dispatcher, const rpc::Credentials& credentials,
@@ -34,8 +35,22 @@ class ServiceLink final {
                                        bool is_forgotten)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Why the dispatcher could not be called, in words that say what to do. May
+  // take some seconds. An error that waiting does not mend is none that is
+  // worth another try.
+  absl::Status Explain(const absl::Status& status) const;
+
   absl::StatusOr<std::shared_ptr<grpc::Channel>> Worker(
       const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Something has come from it.
+  void OnWorkerAnswer(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
+  // It could not be read from. Unless something has come from it before, looks
+  // once why, in a thread of its own, and calls `told` with the reason, and
+  // whether it stops all reading: waiting does not mend it, and no other worker
+  // has answered.
+  void OnWorkerBroken(const std::string& address, const absl::Status& status,
+                      std::function<void(const absl::Status&, bool)> told)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The worker's memory, if it is at hand here; null if it is not.
   std::shared_ptr<WorkerMemory> MemoryOf(const std::string& address)
@@ -60,8 +75,13 @@ class ServiceLink final {
 
   Mutex mutex_;
   std::string plan_id_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::shared_ptr<grpc::Channel>> workers_
-      ABSL_GUARDED_BY(mutex_);
+  struct WorkerLink {
+    std::shared_ptr<grpc::Channel> channel;
+    bool has_answered = false;
+    bool is_looked_at = false;
+  };
+  std::map<std::string, WorkerLink> workers_ ABSL_GUARDED_BY(mutex_);
+  bool has_worker_answered_ ABSL_GUARDED_BY(mutex_) = false;  // any
   struct Memory {
     std::string socket;
     std::shared_ptr<WorkerMemory> memory;  // null: not at hand

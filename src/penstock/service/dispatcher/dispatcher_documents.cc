@@ -100,7 +100,7 @@ absl::Status DispatcherState::Cancel(const std::string& job, Writes& writes) {
   // Whoever has not asked after so many others will not ask any more.
   constexpr size_t kMostCancelled = 10'000;
   if (cancelled_.size() > kMostCancelled) cancelled_.erase(cancelled_.begin());
-  CloseRun(job, writes);
+  CloseRun(job, "cancelled", writes);
   return absl::OkStatus();
 }
 
@@ -113,6 +113,7 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
     out->set_held(worker.held);
     out->set_is_draining(worker.is_draining || worker.should_drain);
     out->set_heard_ms_ago(now_ms - worker.heard_ms);
+    for (const std::string& tag : worker.tags) out->add_tags(tag);
   }
   for (const auto& [name, run] : runs_) {
     State::Job* job = state.add_jobs();

@@ -64,16 +64,20 @@ absl::StatusOr<std::unique_ptr<DispatcherServer>> DispatcherServer::Start(
   inner.settings = options.settings;
   inner.holder = HolderName();
   inner.on_failure = options.on_failure ? options.on_failure : EndProcess;
-  inner.on_news = [beats = &server->beats_](const News& news) {
+  EventLog& log = options.log == nullptr ? EventLog::Silent() : *options.log;
+  inner.on_news = [beats = &server->beats_, &log](const News& news) {
     beats->OnNews(news);
+    for (const Happening& each : news.happenings) {
+      log.Write(each.event, each.facts);
+    }
   };
   PENSTOCK_ASSIGN_OR_RETURN(
       server->dispatcher_,
       DurableDispatcher::Make(*server->store_, SteadyClock(), inner));
   server->dispatcher_->Start();
   server->service_ = std::make_unique<DispatcherService>(
-      *server->dispatcher_, server->beats_, *server->gate_, options.version,
-      options.max_plan_bytes);
+      *server->dispatcher_, server->beats_, *server->gate_, log,
+      options.version, options.max_plan_bytes);
   server->beats_.Start(*server->dispatcher_);
   grpc::EnableDefaultHealthCheckService(true);
   if (options.has_reflection) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "penstock/base/event_log.h"
 #include "penstock/service/dispatcher/dispatcher.h"
 #include "penstock/service/dispatcher/dispatcher_service.h"
 #include "penstock/service/dispatcher/parked_beats.h"
@@ -30,7 +31,8 @@ class DispatcherServer final {
     // forgotten when it ends.
     std::string state_dir;
     DispatcherState::Settings settings;
-    std::string version;  // of the product, for people
+    std::string version;      // of the product, for people
+    EventLog* log = nullptr;  // null: nothing is said
     size_t max_plan_bytes = kMaxPlanBundleBytes;
     bool has_reflection = false;
     // Called once, from any thread, if it cannot go on. Unset: says so on

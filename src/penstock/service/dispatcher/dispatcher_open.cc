@@ -62,7 +62,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
       PENSTOCK_RETURN_IF_ERROR(CheckSame(*run, request));
       return run;
     }
-    CloseRun(request.job(), writes);
+    CloseRun(request.job(), "replaced", writes);
   }
   if (FindPlan(request.plan()) == nullptr) {
     return absl::NotFoundError(
@@ -78,6 +78,11 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
   run.record.set_seed(request.seed());
   run.record.set_slots(request.slots());
   writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
+  Say("job_opened", {{"job", request.job()},
+                     {"run", absl::StrCat(run.record.run())},
+                     {"plan", request.plan()},
+                     {"visitation", Visitation_Name(request.visitation())},
+                     {"consumers", absl::StrCat(request.slots())}});
   return &run;
 }
 
@@ -142,6 +147,11 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
   }
   Epoch& made = BeginGeneration(run, pass, generation + 1, progress,
                                 first.manifest(), writes);
+  Say("job_restored", {{"job", request.job()},
+                       {"run", absl::StrCat(run.record.run())},
+                       {"epoch", absl::StrCat(pass.number)},
+                       {"generation", absl::StrCat(generation + 1)},
+                       {"consumers", absl::StrCat(request.slots())}});
   made.restored = std::move(hashes);
   WriteEpoch(made, writes);
   if (request.slots() == first.slots()) {

@@ -55,8 +55,16 @@ class BeatCall final : public grpc::ServerUnaryReactor {
 }  // namespace
 
 absl::Status DispatcherService::Admit(Context* context, std::string_view call) {
-  return gate_.Admit(*context, absl::StrCat("/penstock.service.Dispatcher/",
-                                            std::string(call)));
+  const std::string method =
+      absl::StrCat("/penstock.service.Dispatcher/", std::string(call));
+  const absl::Status status = gate_.Admit(*context, method);
+  if (!status.ok()) {
+    log_.Write("call_refused",
+               {{"peer", context->peer()},
+                {"method", method},
+                {"code", absl::StatusCodeToString(status.code())}});
+  }
+  return status;
 }
 
 grpc::ServerUnaryReactor* DispatcherService::Hello(Context* context,

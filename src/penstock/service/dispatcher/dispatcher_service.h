@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "penstock/base/event_log.h"
 #include "penstock/base/mutex.h"
 #include "penstock/dispatcher.grpc.pb.h"
 #include "penstock/service/dispatcher/dispatcher.h"
@@ -24,10 +25,12 @@ namespace penstock::service {
 class DispatcherService final : public Dispatcher::CallbackService {
  public:
   DispatcherService(DurableDispatcher& dispatcher, ParkedBeats& beats,
-                    rpc::Gate& gate, std::string version, size_t max_plan_bytes)
+                    rpc::Gate& gate, EventLog& log, std::string version,
+                    size_t max_plan_bytes)
       : dispatcher_(dispatcher),
         beats_(beats),
         gate_(gate),
+        log_(log),
         version_(std::move(version)),
         max_plan_bytes_(max_plan_bytes) {}
 
@@ -68,6 +71,7 @@ class DispatcherService final : public Dispatcher::CallbackService {
   DurableDispatcher& dispatcher_;
   ParkedBeats& beats_;
   rpc::Gate& gate_;
+  EventLog& log_;
   const std::string version_;
   const size_t max_plan_bytes_;
 

@@ -244,9 +244,17 @@ DispatcherState::Epoch& DispatcherState::BeginGeneration(
   return epoch;
 }
 
-void DispatcherState::CloseRun(const std::string& job, Writes& writes) {
+void DispatcherState::Say(const std::string& event, EventFacts facts) {
+  index_.news.happenings.push_back({event, std::move(facts)});
+}
+
+void DispatcherState::CloseRun(const std::string& job, const std::string& why,
+                               Writes& writes) {
   const auto it = runs_.find(job);
   if (it == runs_.end()) return;
+  Say("job_closed", {{"job", job},
+                     {"run", absl::StrCat(it->second.record.run())},
+                     {"why", why}});
   for (const auto& [number, epoch] : it->second.epochs) {
     epoch.state->Erase(writes);
     writes.durable.push_back({EpochKey(epoch.state->id()), std::nullopt});
@@ -379,7 +387,7 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
     if (has_consumer) run.used_ms = now_ms;
     if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
   }
-  for (const std::string& job : over) CloseRun(job, writes);
+  for (const std::string& job : over) CloseRun(job, "unread", writes);
   if (now_ms >= drop_unused_ms_) DropUnused(now_ms, writes);
 }
 

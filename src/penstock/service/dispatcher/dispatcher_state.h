@@ -89,6 +89,7 @@ class DispatcherState final {
     bool is_draining = false;
     bool should_drain = false;
     uint64_t held = 0;
+    std::vector<std::string> tags;
   };
   const std::map<uint64_t, Worker>& workers() const { return workers_; }
   // Null: no such job or epoch.
@@ -161,7 +162,9 @@ class DispatcherState final {
   static Lease MakeLease(const Run& run, const Epoch& epoch,
                          const EpochState::Given& given);
   void WriteEpoch(const Epoch& epoch, Writes& writes) const;
-  void CloseRun(const std::string& job, Writes& writes);
+  void CloseRun(const std::string& job, const std::string& why, Writes& writes);
+  // To people.
+  void Say(const std::string& event, EventFacts facts);
   void TakeManifest(const WorkerBeat& beat, int64_t now_ms, WorkerReply& reply,
                     Writes& writes);
   void GrantTo(uint64_t id, uint32_t room, WorkerReply& reply, Writes& writes);

@@ -9,6 +9,8 @@
 namespace penstock::service {
 namespace {
 
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -370,6 +372,46 @@ TEST_F(DispatcherStateTest, AWorkerHearsThatItShouldDrain) {
   EXPECT_TRUE(state_->Drain("w9").ok());
   EXPECT_EQ(state_->TakeNews().drained, std::vector<uint64_t>{9});
   EXPECT_TRUE(Beat().should_drain());
+}
+
+TEST_F(DispatcherStateTest, PeopleHearWhatHappens) {
+  const auto events = [&] {
+    std::vector<std::string> events;
+    for (const Happening& each : state_->TakeNews().happenings) {
+      events.push_back(each.event);
+    }
+    return events;
+  };
+  const OpenReply opened = OpenEpoch(1);
+  EXPECT_THAT(events(), ElementsAre("job_opened", "worker_joined"));
+  // Each worker that computes the bundle dies of it.
+  for (int i = 0; i < DispatcherState::Settings().max_crashes; ++i) {
+    Beat(opened, 8);
+    WorkerBeat beat;
+    for (const Lease& lease : Beat().leases()) {
+      WorkerBeat::Held* held = beat.add_held();
+      *held->mutable_epoch() = lease.epoch();
+      held->set_bundle(lease.bundle());
+      held->set_attempt(lease.attempt());
+      held->set_is_started(true);
+    }
+    ASSERT_THAT(beat.held(), SizeIs(1));
+    Beat(beat);
+    now_ += DispatcherState::Settings().lease_ms;
+    state_->Tick(now_, writes_);
+  }
+  std::vector<std::string> said = events();
+  EXPECT_THAT(said, Contains("worker_lost").Times(5));
+  EXPECT_THAT(said, Contains("bundle_quarantined").Times(1));
+  // One that has given everything back is not lost.
+  WorkerBeat beat;
+  beat.set_is_draining(true);
+  Beat(beat);
+  now_ += DispatcherState::Settings().lease_ms;
+  state_->Tick(now_, writes_);
+  EXPECT_THAT(events(), ElementsAre("worker_joined", "worker_left"));
+  EXPECT_TRUE(state_->Cancel("train", writes_).ok());
+  EXPECT_THAT(events(), ElementsAre("job_closed"));
 }
 
 TEST_F(DispatcherStateTest, JobsTakeTurns) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "penstock/service/dispatcher/dispatcher_state.h"
 #include "penstock/service/dispatcher/records.h"
 
@@ -48,6 +49,11 @@ void DispatcherState::TakeManifest(const WorkerBeat& beat, int64_t now_ms,
     if (made.error_code() != 0) {
       epoch->failure = absl::Status(
           static_cast<absl::StatusCode>(made.error_code()), made.error());
+      // Why is said to its readers alone: it may quote their data.
+      Say("epoch_failed",
+          {{"run", absl::StrCat(made.epoch().run())},
+           {"epoch", absl::StrCat(made.epoch().epoch())},
+           {"code", absl::StatusCodeToString(epoch->failure.code())}});
       continue;
     }
     const uint64_t hash = HashOf(made.manifest());
@@ -71,9 +77,15 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   WorkerReply reply;
   reply.set_term(term_);
   reply.set_lease_ms(settings_.lease_ms);
-  Worker& worker = workers_[beat.worker()];
+  const auto [known, is_new] = workers_.try_emplace(beat.worker());
+  Worker& worker = known->second;
   worker.address = beat.address();
   worker.local_socket = beat.local_socket();
+  worker.tags = {beat.tags().begin(), beat.tags().end()};
+  if (is_new) {
+    Say("worker_joined", {{"worker", worker.address},
+                          {"tags", absl::StrJoin(worker.tags, ",")}});
+  }
   worker.heard_ms = std::max(worker.heard_ms, now_ms);
   worker.is_draining = beat.is_draining();
   worker.held = beat.held_size();
@@ -195,7 +207,13 @@ void DispatcherState::LoseWorker(uint64_t id, Writes& writes) {
     Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);
     if (epoch.maker == id) SetMaker(epoch, 0);
   }
-  workers_.erase(id);
+  const auto lost = workers_.find(id);
+  if (lost == workers_.end()) return;
+  const bool has_left = lost->second.is_draining && lost->second.held == 0;
+  Say(has_left ? "worker_left" : "worker_lost",
+      {{"worker", lost->second.address},
+       {"held", absl::StrCat(lost->second.held)}});
+  workers_.erase(lost);
 }
 
 absl::Status DispatcherState::Drain(const std::string& address) {
@@ -204,6 +222,7 @@ absl::Status DispatcherState::Drain(const std::string& address) {
     if (worker.address != address) continue;
     is_known = true;
     worker.should_drain = true;
+    Say("worker_drain", {{"worker", address}});
     index_.news.drained.push_back(id);
   }
   if (is_known) return absl::OkStatus();

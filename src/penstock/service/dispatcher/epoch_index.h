@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
+
+#include "penstock/base/event_log.h"
 
 namespace penstock::service {
 
@@ -24,6 +27,12 @@ struct Seat {
   auto operator<=>(const Seat&) const = default;
 };
 
+// Something that people may want to know of; see base/event_log.h.
+struct Happening {
+  std::string event;
+  EventFacts facts;
+};
+
 // Whose next reply says something that the one before did not. May name the
 // same one twice, and some that nothing has changed for.
 struct News {
@@ -31,7 +40,8 @@ struct News {
   std::vector<uint64_t> drained;  // people want them gone
   std::vector<Seat> seats;        // other assignments, or another phase
   std::set<EpochName> lows;       // the least bundle that is nobody's
-  bool has_work = false;          // a worker with room might get a lease
+  std::vector<Happening> happenings;
+  bool has_work = false;  // a worker with room might get a lease
 };
 
 struct EpochIndex {

@@ -264,6 +264,14 @@ void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
   }
   quarantined_[bundle] =
       absl::StrCat("each of ", found.crashes, " workers that computed it died");
+  if (index_ != nullptr) {
+    index_->news.happenings.push_back(
+        {"bundle_quarantined",
+         {{"run", absl::StrCat(name_.run)},
+          {"epoch", absl::StrCat(name_.epoch)},
+          {"bundle", absl::StrCat(bundle)},
+          {"workers_lost", absl::StrCat(found.crashes)}}});
+  }
   if (found.slot) owned_[*found.slot].erase(bundle);
   unowned_.erase(bundle);
   begun_.erase(it);

@@ -7,9 +7,11 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <fstream>
-#include <iterator>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace penstock::rpc {
@@ -22,10 +24,22 @@ constexpr int kConnectMillis = 5'000;
 constexpr int kMaxMessageBytes = 64 << 20;
 constexpr unsigned kReloadSeconds = 10;
 
-std::string ReadWord(const std::string& path) {
+// Empty: there is none for the role.
+std::string ReadWord(const std::string& path, const std::string& role) {
   std::ifstream file(path);
-  std::string word((std::istreambuf_iterator<char>(file)), {});
-  return std::string(absl::StripAsciiWhitespace(word));
+  std::string line;
+  std::string word;
+  while (std::getline(file, line)) {
+    const absl::string_view text = absl::StripAsciiWhitespace(line);
+    if (text.empty() || text[0] == '#') continue;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(text, absl::MaxSplits(':', 1));
+    if (parts.first == role) return std::string(parts.second);
+    const bool is_others = parts.first == "consumer" ||
+                           parts.first == "worker" || parts.first == "admin";
+    if (!is_others && word.empty()) word = std::string(text);
+  }
+  return word;
 }
 
 }  // namespace
@@ -76,8 +90,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
 
 void Prepare(grpc::ClientContext& context, const Credentials& credentials) {
   if (credentials.token_file.empty()) return;
-  context.AddMetadata("authorization",
-                      "Bearer " + ReadWord(credentials.token_file));
+  const std::string word = ReadWord(credentials.token_file, credentials.role);
+  if (!word.empty()) context.AddMetadata("authorization", "Bearer " + word);
 }
 
 void Prepare(grpc::ClientContext& context, const Credentials& credentials,

@@ -18,7 +18,10 @@ struct Credentials {
   std::string ca_file;    // whose certificates are believed; empty: no TLS
   std::string cert_file;  // its own
   std::string key_file;
-  std::string token_file;  // a word that says who calls
+  // A word that says who calls; or lines as the servers' files have them (see
+  // gate.h), of which the one for `role` is shown.
+  std::string token_file;
+  std::string role = "consumer";
 };
 
 // A lasting connection to `address` ("host:port"). It is made when it is first

@@ -26,6 +26,7 @@ constexpr int kTimeoutSeconds = 3;
 constexpr char kPreface[] =
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
 constexpr char kTlsAlert = 0x15;
+constexpr char kHttp[] = "HTTP/";
 
 using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 using Session = std::unique_ptr<SSL, decltype(&SSL_free)>;
@@ -73,7 +74,8 @@ absl::StatusOr<Descriptor> Connect(const std::string& address) {
   }
   return absl::UnavailableError(absl::StrCat(
       "nobody answers at ", address, ": ", std::strerror(why),
-      "\n  Is the dispatcher running there? See `penstock dispatcher`."));
+      "\n  Is the address right, and does it run there? `penstock up` starts "
+      "a service on this machine."));
 }
 
 // Whether the server has shown a certificate.
@@ -92,26 +94,32 @@ bool SpeaksTls(const std::string& address) {
 }
 
 absl::Status ProbePlain(const Descriptor& socket, const std::string& address) {
-  char first = 0;
+  char first[sizeof(kHttp) - 1] = {};
   // A server that speaks without TLS answers with its settings.
   if (send(socket.get(), kPreface, sizeof(kPreface) - 1, MSG_NOSIGNAL) > 0 &&
-      recv(socket.get(), &first, 1, 0) == 1 && first != kTlsAlert) {
-    return absl::OkStatus();
+      recv(socket.get(), first, sizeof(first), MSG_WAITALL) > 0 &&
+      first[0] != kTlsAlert) {
+    if (std::string_view(first, sizeof(first)) != kHttp) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        address, " shows pages (HTTP/1), and is no dispatcher or ",
+        "worker\n  Is it the port of --http? Give that of ", "--listen."));
   }
   if (!SpeaksTls(address)) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
+  return absl::FailedPreconditionError(absl::StrCat(
       address, " expects TLS, and the caller has no certificates\n  Give it ",
-      "--tls-ca, --tls-cert and --tls-key."));
+      "--tls-ca, --tls-cert and --tls-key; in Python, ps.Credentials."));
 }
 
 absl::Status Refused(const Session& session, const std::string& address) {
   if (!HasShown(session)) {
-    return absl::UnavailableError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         address, " does not speak TLS, and the caller does\n  Give the server ",
         "certificates, or the caller none."));
   }
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  return absl::UnavailableError(absl::StrCat(
+  return absl::FailedPreconditionError(absl::StrCat(
       address, " does not accept the caller's certificate (",
       reason == nullptr ? "it closes the connection" : reason,
       ")\n  --tls-cert must be signed by the server's CA, and not have ",
@@ -142,7 +150,7 @@ absl::Status ProbeTls(const Descriptor& socket, const std::string& address,
   const bool is_connected = SSL_connect(session.get()) == 1;
   const long verified = SSL_get_verify_result(session.get());  // NOLINT
   if (verified != X509_V_OK) {
-    return absl::UnavailableError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "the certificate of ", address,
         " is not accepted: ", X509_verify_cert_error_string(verified),
         "\n  It must be signed by ", "the CA in '", credentials.ca_file,
@@ -174,6 +182,17 @@ absl::Status Diagnose(const absl::Status& status, const std::string& address,
                                  ? ProbePlain(*socket, address)
                                  : ProbeTls(*socket, address, credentials);
   return found.ok() ? status : found;
+}
+
+absl::Status DiagnoseDispatcher(const absl::Status& status,
+                                const std::string& address,
+                                const Credentials& credentials) {
+  if (absl::IsUnimplemented(status)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(address, " answers, and is no dispatcher\n  Is it a ",
+                     "worker's address? Give that of the dispatcher."));
+  }
+  return Diagnose(status, address, credentials);
 }
 
 }  // namespace penstock::rpc

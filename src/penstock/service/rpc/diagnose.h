@@ -9,11 +9,21 @@
 namespace penstock::rpc {
 
 // What gRPC says of a connection that fails is that there is none. Connects
-// once more, looks at what the other side does, and returns Unavailable with
-// the reason: nobody listens there, one side speaks TLS and the other does not,
-// one does not accept the other's certificate. Other errors are returned as
-// they are. Takes at most some seconds.
+// once more, looks at what the other side does, and returns the reason:
+//
+//   FailedPrecondition  it will not get better by waiting: one side speaks TLS
+//                       and the other does not, one does not accept the other's
+//                       certificate, something else listens there
+//   Unavailable         nobody listens there, or the host is not known
+//
+// Other errors are returned as they are. Takes at most some seconds.
 absl::Status Diagnose(const absl::Status& status, const std::string& address,
                       const Credentials& credentials);
+
+// For calls to a dispatcher: the same, and FailedPrecondition if what answers
+// there is none.
+absl::Status DiagnoseDispatcher(const absl::Status& status,
+                                const std::string& address,
+                                const Credentials& credentials);
 
 }  // namespace penstock::rpc

@@ -38,6 +38,7 @@ constexpr Rule kRules[] = {
     {"/penstock.service.Dispatcher/Drain", kAdmin},
     {"/penstock.service.Dispatcher/Cancel", kAdmin},
     {"/penstock.service.Worker/Read", kConsumer},
+    {"/penstock.service.Worker/GetState", kAdmin},
 };
 
 constexpr std::string_view kBearer = "Bearer ";
@@ -135,6 +136,14 @@ absl::StatusOr<std::unique_ptr<Gate>> Gate::Make(
   return gate;
 }
 
+Roles Gate::roles() const {
+  if (path_.empty()) return kAnybody;
+  MutexLock lock(&mutex_);
+  Roles roles = 0;
+  for (const Token& token : tokens_) roles |= token.roles;
+  return roles;
+}
+
 void Gate::LoadIfChanged() {
   struct stat now = {};
   stat(path_.c_str(), &now);
@@ -169,7 +178,7 @@ absl::Status Gate::Admit(std::string_view authorization,
   if (authorization.substr(0, kBearer.size()) != kBearer) {
     return absl::UnauthenticatedError(
         "expected a token: give the caller --token-file, or "
-        "PENSTOCK_TOKEN_FILE");
+        "PENSTOCK_TOKEN_FILE, with a word for its role");
   }
   const std::string shown = DigestOf(authorization.substr(kBearer.size()));
   Roles roles = 0;

@@ -52,6 +52,8 @@ class Gate final {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   bool has_tokens() const { return !path_.empty(); }
+  // Those that some word stands for; all of them where none are needed.
+  Roles roles() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Token {
@@ -68,7 +70,7 @@ class Gate final {
   void LoadIfChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   struct stat seen_ ABSL_GUARDED_BY(mutex_) = {};
   std::vector<Token> tokens_ ABSL_GUARDED_BY(mutex_);
 };

@@ -115,7 +115,7 @@ TEST(Server, APlainCallerOfATlsServerHearsSo) {
   const Certificates certificates;
   const Server server(certificates.server());
   const absl::Status status = server.Call({});
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(status), HasSubstr("expects TLS"));
 }
 

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "penstock/service/windows/dispatcher_pages.h"
 #include "penstock/service/windows/http_server.h"
+#include "penstock/service/windows/worker_pages.h"
 
 namespace penstock::windows {
 namespace {
@@ -102,6 +103,24 @@ TEST(DispatcherPages, Json) {
   const std::string text = JsonOf(SomeState());
   EXPECT_THAT(text, HasSubstr("\"is_disk_full\": false"));
   EXPECT_THAT(text, HasSubstr("\"address\": \"w:1\""));
+}
+
+TEST(WorkerPages, MetricsAndJson) {
+  service::WorkerReport report;
+  report.set_version("1.2.3");
+  report.set_address("w:1");
+  report.set_held(7);
+  report.add_tags("gpu");
+  std::string text = MetricsOf(report);
+  EXPECT_THAT(text, HasSubstr("penstock_worker_info{version=\"1.2.3\","
+                              "address=\"w:1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\npenstock_worker_bundles_held 7\n"));
+  EXPECT_THAT(text, HasSubstr("\npenstock_worker_joined 0\n"));
+  report.set_heard_ms_ago(12);
+  text = MetricsOf(report);
+  EXPECT_THAT(text, HasSubstr("\npenstock_worker_joined 1\n"));
+  EXPECT_THAT(text, HasSubstr("\npenstock_worker_heard_ms_ago 12\n"));
+  EXPECT_THAT(JsonOf(report), HasSubstr("\"tags\": [\n  \"gpu\"\n ]"));
 }
 
 }  // namespace

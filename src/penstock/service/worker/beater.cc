@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
+#include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
 
 namespace penstock::service {
@@ -30,6 +31,10 @@ constexpr size_t kMaxOpen = 4;
 bool HasNews(const WorkerReply& reply) {
   return reply.leases_size() > 0 || reply.revoked_size() > 0 ||
          reply.made_taken_size() > 0 || reply.is_drained();
+}
+
+bool IsNotAdmitted(const absl::Status& status) {
+  return absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
 }
 
 }  // namespace
@@ -101,9 +106,21 @@ bool Beater::SayHello() {
           " of the protocol; got ", reply.major(), " of ", reply.version(),
           "\n  Install the same version of penstock on both."));
     }
-    const bool is_refused =
-        absl::IsFailedPrecondition(status) || absl::IsUnauthenticated(status) ||
-        absl::IsPermissionDenied(status) || absl::IsUnimplemented(status);
+    if (!status.ok() && !options_.address.empty()) {
+      status = rpc::DiagnoseDispatcher(status, options_.address,
+                                       options_.credentials);
+    }
+    const bool is_refused = absl::IsFailedPrecondition(status) ||
+                            IsNotAdmitted(status) ||
+                            absl::IsUnimplemented(status);
+    bool is_news = false;
+    {
+      MutexLock lock(&mutex_);
+      is_news = failures_ == 0;
+    }
+    if (!status.ok() && !is_refused && is_news && options_.on_trouble) {
+      options_.on_trouble(status);
+    }
     {
       MutexLock lock(&mutex_);
       hello_ = nullptr;
@@ -123,9 +140,13 @@ bool Beater::SayHello() {
         continue;
       }
     }
-    if (options_.on_refused) options_.on_refused(status);
+    Refuse(status);
     return false;
   }
+}
+
+void Beater::Refuse(const absl::Status& why) {
+  if (options_.on_refused) options_.on_refused(why);
 }
 
 void Beater::Loop() {
@@ -179,11 +200,23 @@ void Beater::Send() {
 void Beater::OnAnswer(Call* call, const absl::Status& status) {
   const std::unique_ptr<Call> owned(call);
   bool is_ending;
+  bool is_first;
+  bool is_refused;
   {
     MutexLock lock(&mutex_);
     is_ending = is_ending_;
+    is_first = failures_ == 0;
+    // A word that was good before may be so again: files of words change.
+    is_refused = !has_been_answered_ && IsNotAdmitted(status);
+    has_been_answered_ |= status.ok();
   }
   if (status.ok() && !is_ending) options_.on_reply(call->reply);
+  if (is_refused && !is_ending) {
+    Refuse(status);
+  } else if (!status.ok() && !is_ending && is_first &&
+             !absl::IsCancelled(status) && options_.on_trouble) {
+    options_.on_trouble(status);
+  }
   MutexLock lock(&mutex_);
   const int64_t now = SteadyClock().NowNanos();
   if (status.ok()) {
@@ -203,6 +236,7 @@ void Beater::OnAnswer(Call* call, const absl::Status& status) {
   }
   // Nothing more of this one is open, so another takes its place.
   if (call->number == last_number_) is_poked_ = true;
+  if (is_refused) is_ending_ = true;
   open_.erase(call);
   changed_.SignalAll();
 }

@@ -34,6 +34,9 @@ class Beater final {
     std::function<void(const WorkerReply&)> on_reply;
     // The dispatcher cannot be talked to, ever. Nothing is sent any more.
     std::function<void(const absl::Status&)> on_refused;
+    // Why a call failed that is tried again; at the first of several.
+    std::function<void(const absl::Status&)> on_trouble;
+    std::string address;  // of the dispatcher, to look what is wrong there
   };
 
   Beater(std::shared_ptr<Dispatcher::StubInterface> dispatcher,
@@ -54,6 +57,7 @@ class Beater final {
   void Loop() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether beats may follow.
   bool SayHello() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void Send() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnAnswer(Call* call, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -71,6 +75,7 @@ class Beater final {
   int64_t lease_ns_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_been_answered_ ABSL_GUARDED_BY(mutex_) = false;  // a beat
   std::set<Call*> open_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* hello_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::minstd_rand random_ ABSL_GUARDED_BY(mutex_);

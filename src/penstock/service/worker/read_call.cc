@@ -369,20 +369,35 @@ class RefusedCall final
 };
 
 class ReadService final
-    : public Worker::WithRawCallbackMethod_Read<Worker::Service> {
+    : public Worker::WithRawCallbackMethod_Read<
+          Worker::WithCallbackMethod_GetState<Worker::Service>> {
  public:
   explicit ReadService(ReadContext& context) : context_(context) {}
 
   grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* Read(
       grpc::CallbackServerContext* call) override {
-    if (context_.check_caller) {
-      const absl::Status may = context_.check_caller(*call);
-      if (!may.ok()) return new RefusedCall(may);
-    }
+    const absl::Status may = Check(*call, "/penstock.service.Worker/Read");
+    if (!may.ok()) return new RefusedCall(may);
     return new ReadCall(context_, IsOnThisHost(call->peer()));
   }
 
+  grpc::ServerUnaryReactor* GetState(grpc::CallbackServerContext* call,
+                                     const GetWorkerReportRequest*,
+                                     WorkerReport* report) override {
+    const absl::Status may = Check(*call, "/penstock.service.Worker/GetState");
+    if (may.ok() && context_.report) *report = context_.report();
+    grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+    reactor->Finish(rpc::ToGrpc(may));
+    return reactor;
+  }
+
  private:
+  absl::Status Check(const grpc::CallbackServerContext& call,
+                     std::string_view method) const {
+    return context_.check_caller ? context_.check_caller(call, method)
+                                 : absl::OkStatus();
+  }
+
   ReadContext& context_;
 };
 

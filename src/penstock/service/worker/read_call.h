@@ -1,4 +1,5 @@
-// The Read call of worker.proto: a bundle's frames to one client.
+// The calls of worker.proto: a bundle's frames to one client, and what the
+// worker does.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -8,11 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "penstock/service.pb.h"
 #include "penstock/service/worker/bundle_run.h"
 #include "penstock/service/worker/local_frames.h"
+#include "penstock/worker.pb.h"
 
 namespace penstock::service {
 
@@ -28,14 +31,17 @@ struct ReadContext {
   std::function<void(const EpochId& epoch, uint64_t bundle, uint64_t from,
                      Found found)>
       find;
-  // Unset: every caller may.
-  std::function<absl::Status(const grpc::CallbackServerContext&)> check_caller;
+  // Whether a caller may make a call. Unset: everyone may.
+  std::function<absl::Status(const grpc::CallbackServerContext&,
+                             std::string_view method)>
+      check_caller;
+  std::function<WorkerReport()> report;
   LocalFrames* local = nullptr;  // null: no socket on this host
   std::atomic<uint64_t> sent_frames{0};
   std::atomic<uint64_t> sent_bytes{0};  // as they travel, or are shown
 };
 
-// Answers Read. `context` outlives it.
+// Answers Read and GetState. `context` outlives it.
 std::unique_ptr<grpc::Service> MakeReadService(ReadContext& context);
 
 }  // namespace penstock::service

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
@@ -97,13 +98,23 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
   Beater::Options beats;
   beats.version = worker->options_.version;
   beats.credentials = credentials;
+  beats.address = worker->options_.dispatcher;
   WorkerServer* self = worker.get();
   beats.make_beat = [self] { return self->MakeBeat(); };
   beats.on_reply = [self](const WorkerReply& reply) { self->OnReply(reply); };
   beats.on_refused = [self](const absl::Status& why) {
+    self->log_.Write("refused_by_dispatcher",
+                     {{"dispatcher", self->options_.dispatcher},
+                      {"code", absl::StatusCodeToString(why.code())}});
     MutexLock lock(&self->mutex_);
     self->refusal_ = why;
     self->changed_.SignalAll();
+  };
+  beats.on_trouble = [self](const absl::Status& why) {
+    self->log_.Write("dispatcher_unreachable",
+                     {{"dispatcher", self->options_.dispatcher},
+                      {"code", absl::StatusCodeToString(why.code())},
+                      {"why", std::string(why.message())}});
   };
   worker->beater_ = std::make_unique<Beater>(stub, std::move(beats));
   worker->beater_->Start();
@@ -115,6 +126,7 @@ WorkerServer::WorkerServer(Options options)
     : options_(std::move(options)),
       id_(RandomWord()),
       files_(*options_.files),
+      log_(options_.log == nullptr ? EventLog::Silent() : *options_.log),
       memory_(FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_)))),
       output_(OutputBudget::Make(ArenaBytes(options_) / 2)),
       rows_(std::make_shared<engine::MemoryBudget>(options_.memory_bytes / 2)),
@@ -129,6 +141,7 @@ absl::Status WorkerServer::Listen() {
   }
   reads_.local = local_.get();
   reads_.check_caller = options_.check_caller;
+  reads_.report = [this] { return Report(); };
   reads_.find = [this](const EpochId& epoch, uint64_t bundle, uint64_t from,
                        ReadContext::Found found) {
     Find(epoch, bundle, from, std::move(found));
@@ -152,13 +165,17 @@ absl::Status WorkerServer::Listen() {
   }
   address_ = options_.advertise;
   if (address_.empty()) {
-    address_ = absl::StrCat(
-        options_.listen.substr(0, options_.listen.rfind(':')), ":", port);
+    address_ = options_.listen.substr(0, options_.listen.rfind(':'));
+  }
+  if (address_.find(':') == std::string::npos ||
+      absl::EndsWith(address_, "]")) {
+    absl::StrAppend(&address_, ":", port);
   }
   WorkerState::Settings settings;
   settings.worker = id_;
   settings.address = address_;
   if (local_ != nullptr) settings.local_socket = local_->name();
+  settings.tags = options_.tags;
   settings.max_held = options_.max_held;
   settings.max_running = options_.max_running;
   MutexLock lock(&mutex_);
@@ -217,9 +234,14 @@ void WorkerServer::AddRun(const Lease& lease) {
 
 void WorkerServer::OnReply(const WorkerReply& reply) {
   Deeds deeds;
+  bool is_joining;
+  bool is_asked_to_go;
   {
     MutexLock lock(&mutex_);
     if (is_ending_) return;
+    is_joining = state_->term() < reply.term();
+    is_asked_to_go = reply.should_drain() && !is_draining_;
+    heard_ns_ = SteadyClock().NowNanos();
     const WorkerState::Changes changes = state_->OnReply(reply);
     for (const Lease& lease : changes.removed) {
       const auto it = runs_.find(KeyOf(lease));
@@ -251,7 +273,12 @@ void WorkerServer::OnReply(const WorkerReply& reply) {
     deeds.is_news = is_draining_ && !changes.added.empty();
     changed_.SignalAll();
   }
+  if (is_joining) {
+    log_.Write("joined", {{"dispatcher", options_.dispatcher},
+                          {"term", absl::StrCat(reply.term())}});
+  }
   Do(std::move(deeds));
+  if (is_asked_to_go) Drain();
 }
 
 void WorkerServer::Do(Deeds deeds) {
@@ -396,6 +423,11 @@ void WorkerServer::Survey(const Lease& lease) {
     state_->OnManifest(lease, manifest);
     StartNext();
   }
+  // What went wrong is said to the job's readers: it may quote their data.
+  log_.Write(manifest.ok() ? "surveyed" : "survey_failed",
+             {{"run", absl::StrCat(lease.epoch().run())},
+              {"epoch", absl::StrCat(lease.epoch_number())},
+              {"code", absl::StatusCodeToString(manifest.status().code())}});
   beater_->Poke();
 }
 
@@ -416,6 +448,7 @@ void WorkerServer::Drain() {
     deeds.is_news = true;
     changed_.SignalAll();
   }
+  log_.Write("drain", {{"given_back", absl::StrCat(deeds.close.size())}});
   Do(std::move(deeds));
 }
 
@@ -472,30 +505,12 @@ bool WorkerServer::WaitUntilDrained(absl::Duration timeout) {
       SteadyClock().NowNanos() + absl::ToInt64Nanoseconds(timeout);
   MutexLock lock(&mutex_);
   while (!state_->is_drained()) {
+    if (heard_ns_ == 0 && runs_.empty()) return true;
     const int64_t left = until - SteadyClock().NowNanos();
     if (left <= 0) return false;
     changed_.WaitFor(&mutex_, std::min(left, 1'000 * kMillisecond));
   }
   return true;
-}
-
-absl::Status WorkerServer::refusal() const {
-  MutexLock lock(&mutex_);
-  return refusal_;
-}
-
-WorkerServer::Counters WorkerServer::counters() const {
-  Counters counters;
-  counters.sent_frames = reads_.sent_frames.load();
-  counters.sent_bytes = reads_.sent_bytes.load();
-  counters.output_bytes = output_->used_bytes();
-  MutexLock lock(&mutex_);
-  counters.held = runs_.size();
-  counters.computed = computed_;
-  for (const auto& [key, held] : runs_) {
-    if (held.is_started && !held.is_computed) ++counters.running;
-  }
-  return counters;
 }
 
 }  // namespace penstock::service

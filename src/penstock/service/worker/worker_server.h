@@ -11,12 +11,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "penstock/base/event_log.h"
 #include "penstock/base/mutex.h"
 #include "penstock/engine/cache_store.h"
 #include "penstock/engine/executor.h"
@@ -32,6 +34,7 @@
 #include "penstock/service/worker/plan_store.h"
 #include "penstock/service/worker/read_call.h"
 #include "penstock/service/worker/worker_state.h"
+#include "penstock/worker.pb.h"
 
 namespace penstock::service {
 
@@ -45,14 +48,20 @@ class WorkerServer final {
     std::string dispatcher;  // host:port
     rpc::Credentials credentials;
     std::string listen = "127.0.0.1:0";
-    // What others reach it by; empty: `listen`, with the port that it got.
+    // What others reach it by, with or without a port; empty: `listen`, with
+    // the port that it got.
     std::string advertise;
     std::shared_ptr<grpc::ServerCredentials> server_credentials;  // null: none
-    std::function<absl::Status(const grpc::CallbackServerContext&)>
+    // Whether a caller may make a call; unset: everyone may.
+    std::function<absl::Status(const grpc::CallbackServerContext&,
+                               std::string_view method)>
         check_caller;
-    int cpus = 0;              // 0: all that there are
-    int64_t memory_bytes = 0;  // 0: half of the machine's
-    uint32_t max_running = 0;  // bundles at once; 0: cpus
+    std::vector<std::string> tags;     // of the machine, for people
+    std::vector<std::string> allowed;  // what `files` allows, for people
+    EventLog* log = nullptr;           // null: nothing is said
+    int cpus = 0;                      // 0: all that there are
+    int64_t memory_bytes = 0;          // 0: half of the machine's
+    uint32_t max_running = 0;          // bundles at once; 0: cpus
     uint32_t max_held = 16;
     std::string version;  // of the product, for people
     // Readers of a worker that drains may go on for so long.
@@ -81,11 +90,17 @@ class WorkerServer final {
     return local_ == nullptr ? "" : local_->name();
   }
 
+  // For people.
+  WorkerReport Report() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Takes no more leases. What nobody reads goes back at once; a reading goes
   // on to its end, or is ended after a whole frame when patience is over. What
   // a client has had is not sent again: it goes on elsewhere from there.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether nothing is held any more, and the dispatcher knows.
+  // The dispatcher has said that it should, or Drain() was called.
+  bool is_draining() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether nothing is held any more, and the dispatcher knows, or has never
+  // answered.
   bool WaitUntilDrained(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the dispatcher will never talk to it; OK as long as it may.
   absl::Status refusal() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -149,6 +164,7 @@ class WorkerServer final {
   const Options options_;
   const uint64_t id_;
   io::FileSystem& files_;
+  EventLog& log_;
   std::string address_;
   const std::shared_ptr<FrameMemory> memory_;
   const std::shared_ptr<OutputBudget> output_;
@@ -171,6 +187,7 @@ class WorkerServer final {
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t drain_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t heard_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the dispatcher; 0: never
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 
   // Each ends before what is above it.

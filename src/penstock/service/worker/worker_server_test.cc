@@ -583,7 +583,8 @@ TEST_F(WorkerServerTest, AClientOnTheSameHostReadsItsMemory) {
 
 TEST_F(WorkerServerTest, OnlyWhoMayReadReads) {
   WorkerServer::Options options;
-  options.check_caller = [](const grpc::CallbackServerContext&) {
+  options.check_caller = [](const grpc::CallbackServerContext&,
+                            std::string_view) {
     return absl::UnauthenticatedError("who are you?");
   };
   Start(options);

@@ -29,6 +29,7 @@ WorkerBeat WorkerState::MakeBeat() const {
   beat.set_address(settings_.address);
   beat.set_local_socket(settings_.local_socket);
   beat.set_term(term_);
+  for (const std::string& tag : settings_.tags) beat.add_tags(tag);
   uint32_t waiting = 0;
   for (const auto& [key, held] : held_) {
     *beat.add_held() = Described(held);

@@ -24,6 +24,7 @@ class WorkerState final {
     std::string local_socket;  // empty: none
     uint32_t max_held = 16;    // leases
     uint32_t max_running = 2;  // of them, computed at once
+    std::vector<std::string> tags = {};
   };
   struct Changes {
     std::vector<Lease> added;

@@ -1,0 +1,47 @@
+#include "penstock/service/windows/worker_pages.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/service/windows/metrics.h"
+
+namespace penstock::windows {
+
+std::string MetricsOf(const service::WorkerReport& report) {
+  std::string out;
+  const auto one = [&](const char* name, const char* doc, uint64_t value,
+                       const char* kind = "gauge") {
+    BeginMetric(out, name, doc, kind);
+    AddMetric(out, name, value);
+  };
+  BeginMetric(out, "penstock_worker_info", "The version that runs.");
+  AddMetric(out, "penstock_worker_info", 1,
+            absl::StrCat("{", Label("version", report.version()), ",",
+                         Label("address", report.address()), "}"));
+  one("penstock_worker_joined", "1: its dispatcher has answered.",
+      report.has_heard_ms_ago() ? 1 : 0);
+  if (report.has_heard_ms_ago()) {
+    one("penstock_worker_heard_ms_ago", "Since its dispatcher answered.",
+        static_cast<uint64_t>(report.heard_ms_ago()));
+  }
+  one("penstock_worker_draining", "1: it gives its work to others.",
+      report.is_draining() ? 1 : 0);
+  one("penstock_worker_bundles_held", "Bundles that it holds.", report.held());
+  one("penstock_worker_bundles_running", "Of them, being computed.",
+      report.running());
+  one("penstock_worker_bundles_computed_total", "Bundles since it started.",
+      report.computed(), "counter");
+  one("penstock_worker_frames_sent_total", "Frames since it started.",
+      report.sent_frames(), "counter");
+  one("penstock_worker_bytes_sent_total", "Bytes of frames since it started.",
+      report.sent_bytes(), "counter");
+  one("penstock_worker_output_bytes", "Of frames that somebody still holds.",
+      static_cast<uint64_t>(report.output_bytes()));
+  return out;
+}
+
+std::string JsonOf(const service::WorkerReport& report) {
+  return ToJson(report);
+}
+
+}  // namespace penstock::windows

@@ -1,0 +1,53 @@
+// What a worker says of itself.
+#include "penstock/base/clock.h"
+#include "penstock/service/worker/worker_server.h"
+
+namespace penstock::service {
+
+absl::Status WorkerServer::refusal() const {
+  MutexLock lock(&mutex_);
+  return refusal_;
+}
+
+bool WorkerServer::is_draining() const {
+  MutexLock lock(&mutex_);
+  return is_draining_;
+}
+
+WorkerServer::Counters WorkerServer::counters() const {
+  Counters counters;
+  counters.sent_frames = reads_.sent_frames.load();
+  counters.sent_bytes = reads_.sent_bytes.load();
+  counters.output_bytes = output_->used_bytes();
+  MutexLock lock(&mutex_);
+  counters.held = runs_.size();
+  counters.computed = computed_;
+  for (const auto& [key, held] : runs_) {
+    if (held.is_started && !held.is_computed) ++counters.running;
+  }
+  return counters;
+}
+
+WorkerReport WorkerServer::Report() const {
+  const Counters counted = counters();
+  WorkerReport report;
+  report.set_version(options_.version);
+  report.set_address(address_);
+  report.set_dispatcher(options_.dispatcher);
+  report.set_held(counted.held);
+  report.set_running(counted.running);
+  report.set_computed(counted.computed);
+  report.set_sent_frames(counted.sent_frames);
+  report.set_sent_bytes(counted.sent_bytes);
+  report.set_output_bytes(counted.output_bytes);
+  for (const std::string& tag : options_.tags) report.add_tags(tag);
+  for (const std::string& path : options_.allowed) report.add_allowed(path);
+  MutexLock lock(&mutex_);
+  report.set_is_draining(is_draining_);
+  if (heard_ns_ != 0) {
+    report.set_heard_ms_ago((SteadyClock().NowNanos() - heard_ns_) / 1'000'000);
+  }
+  return report;
+}
+
+}  // namespace penstock::service
