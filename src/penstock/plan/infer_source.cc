@@ -163,9 +163,8 @@ Result Of(const Received& op, const Place& place) {
                             CheckDistribution(op.distribution()));
   PENSTOCK_ASSIGN_OR_RETURN(const penstock::ElementSpec sent, FromProto(found));
   if (sent == spec) return spec;
-  return absl::InvalidArgumentError(
-      absl::StrCat("workers send ", sent.ToString(), "; got a plan for ",
-                   spec.ToString()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "workers send ", sent.ToString(), "; got a plan for ", spec.ToString()));
 }
 
 Result Of(const Generator& op, const Place& place) {

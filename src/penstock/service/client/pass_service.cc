@@ -1,0 +1,453 @@
+// What a pass says to the service: it opens an epoch, beats, has its bundles
+// read and takes its leave.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "penstock/base/clock.h"
+#include "penstock/base/status.h"
+#include "penstock/data/encode.h"
+#include "penstock/data/frame_memory.h"
+#include "penstock/service/client/pass.h"
+#include "penstock/service/rpc/status.h"
+
+namespace penstock::service {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint32_t kMaxOpen = 32;  // bundles that are on their way at once
+constexpr milliseconds kCallTime{5'000};
+constexpr milliseconds kBeatTime{15'000};
+constexpr milliseconds kGoodbyeTime{1'000};
+constexpr int kGoodbyes = 3;
+// Who has never answered is given up after this, who has is waited for.
+constexpr int64_t kPatienceNanos = 10'000'000'000;
+constexpr int64_t kWarnNanos = 5'000'000'000;
+constexpr int64_t kMinWaitNanos = 2'000'000;
+constexpr int64_t kMaxWaitNanos = 1'000'000'000;
+// News of several bundles go out together; sooner where rows are waited for.
+constexpr int64_t kGatherNanos = 5'000'000;
+constexpr int64_t kHurryNanos = 300'000;
+
+int64_t Now() { return SteadyClock().NowNanos(); }
+
+// Passes whose threads run.
+Mutex running_mutex;
+CondVar running_changed;
+int running ABSL_GUARDED_BY(running_mutex) = 0;
+
+bool IsWorthAnotherTry(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsCancelled(status);
+}
+
+service::Visitation ToService(plan::Distribution::Visitation visitation) {
+  return visitation == plan::Distribution::AT_MOST_ONCE ? AT_MOST_ONCE
+                                                        : EXACTLY_ONCE;
+}
+
+}  // namespace
+
+void WaitForGoodbyes(absl::Duration most) {
+  const int64_t end = Now() + absl::ToInt64Nanoseconds(most);
+  MutexLock lock(&running_mutex);
+  while (running > 0) {
+    const int64_t left = end - Now();
+    if (left <= 0) return;
+    running_changed.WaitFor(&running_mutex, left);
+  }
+}
+
+void Pass::Begin() {
+  if (std::exchange(has_started_, true)) return;
+  {
+    MutexLock lock(&running_mutex);
+    ++running;
+  }
+  std::thread([self = shared_from_this()] { self->Run(); }).detach();
+}
+
+void Pass::OpenIfResumed() {
+  MutexLock lock(&mutex_);
+  if (resumed_) Begin();
+}
+
+void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
+                         const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  const auto reader = readers_.find(bundle);
+  if (reader == readers_.end() || reader->second.attempt != attempt) return;
+  const Reader ended = std::move(reader->second);
+  readers_.erase(reader);
+  if (!status.ok() && ended.memory != nullptr) {
+    options_.link->Forget(ended.address, ended.memory);
+  }
+  if (is_closing_ || client_ == nullptr) return;
+  if (absl::IsUnavailable(status)) LookAtWorker(ended.address, status);
+  client_->OnBroken(bundle, attempt, std::string(status.message()));
+  // A worker that was started again does not know its predecessor's keys.
+  const bool is_old_key =
+      ended.memory != nullptr && absl::IsPermissionDenied(status);
+  // What computing the bundle came to is not the worker's fault.
+  if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
+      !absl::IsDataLoss(status) && !absl::IsAborted(status) && !is_old_key &&
+      client_->is_wanted(bundle)) {
+    failure_ = status;
+  }
+  Tell(/*is_urgent=*/!status.ok());
+  WakeReader();
+}
+
+void Pass::Fail(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (failure_.ok()) failure_ = status;
+  WakeReader();
+}
+
+void Pass::LookAtWorker(const std::string& address,
+                        const absl::Status& status) {
+  options_.link->OnWorkerBroken(
+      address, status,
+      [weak = weak_from_this()](const absl::Status& why, bool is_fatal) {
+        const std::shared_ptr<Pass> self = weak.lock();
+        if (self == nullptr) return;
+        if (is_fatal) return self->Fail(why);
+        if (self->options_.environment.warn) {
+          self->options_.environment.warn(std::string(why.message()));
+        }
+      });
+}
+
+void Pass::Run() {
+  const absl::Status opened = Open();
+  if (opened.ok()) {
+    BeatUntilOver();
+    SayGoodbye();
+  } else {
+    Fail(opened);
+  }
+  MutexLock lock(&running_mutex);
+  --running;
+  running_changed.SignalAll();
+}
+
+OpenRequest Pass::MakeOpen(const std::string& plan) {
+  const plan::Distribution& asked = options_.distribution;
+  OpenRequest request;
+  request.mutable_opener()->set_consumer(options_.consumer);
+  // Later ones are larger, whichever process of this host makes them.
+  request.mutable_opener()->set_request(static_cast<uint64_t>(Now()));
+  request.set_job(options_.job);
+  request.set_plan(plan);
+  request.set_epoch(options_.epoch);
+  request.set_iteration(options_.iteration);
+  request.set_visitation(ToService(asked.visitation()));
+  request.set_is_ordered(asked.is_ordered());
+  request.set_seed(options_.seed);
+  request.set_slot(asked.reader());
+  request.set_slots(asked.readers());
+  request.set_on_existing(
+      static_cast<OpenRequest::OnExisting>(asked.on_existing()));
+  MutexLock lock(&mutex_);
+  if (resumed_) {
+    *request.add_states() = resumed_->Wanted();
+    request.set_is_same_consumer(is_recovery_);
+  } else {
+    request.mutable_states()->Add(options_.states.begin(),
+                                  options_.states.end());
+  }
+  return request;
+}
+
+absl::Status Pass::Open() {
+  const int64_t start = Now();
+  // Who does not answer at all is named at once.
+  int64_t warned = 0;
+  int64_t wait = kMinWaitNanos;
+  bool has_answered = false;
+  bool is_forgotten = false;
+  bool is_recovery = false;
+  std::optional<OpenRequest> request;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      is_recovery = is_recovery_;
+      if (is_closing_) return absl::CancelledError("it was closed");
+    }
+    grpc::ClientContext hello;
+    grpc::ClientContext add;
+    rpc::Prepare(hello, options_.link->credentials(), kCallTime);
+    rpc::Prepare(add, options_.link->credentials(), 4 * kCallTime);
+    absl::StatusOr<std::string> plan =
+        options_.link->Register(hello, add, is_forgotten);
+    absl::Status status = plan.status();
+    if (plan.ok()) {
+      has_answered = true;
+      if (!request) request = MakeOpen(*plan);
+      OpenReply reply;
+      grpc::ClientContext context;
+      rpc::Prepare(context, options_.link->credentials(), kCallTime);
+      status = rpc::FromGrpc(
+          options_.link->dispatcher().Open(&context, *request, &reply));
+      if (status.ok() && reply.phase() == OpenReply::OPEN) {
+        OnOpened(reply, *plan, *request);
+        return absl::OkStatus();
+      }
+      // A dispatcher with an empty store in the place of the one before.
+      is_forgotten = absl::IsNotFound(status) && !is_forgotten;
+      if (is_forgotten) continue;
+    }
+    if (!status.ok() && !has_answered) status = options_.link->Explain(status);
+    // A full disk refuses those that begin. Who has begun waits for it.
+    const bool is_waited_for = is_recovery && absl::IsResourceExhausted(status);
+    if (!status.ok() && !IsWorthAnotherTry(status) && !is_waited_for) {
+      return status;
+    }
+    const int64_t now = Now();
+    if (!status.ok() && !has_answered && now - start > kPatienceNanos) {
+      return absl::UnavailableError(
+          absl::StrCat("a dispatcher must answer at ", options_.link->address(),
+                       "; got none within ", kPatienceNanos / 1'000'000'000,
+                       " s (", status.message(), ")"));
+    }
+    if (has_answered && warned == 0) warned = start;
+    if (now - warned > kWarnNanos && options_.environment.warn) {
+      warned = now;
+      options_.environment.warn(
+          status.ok()
+              ? absl::StrCat("job '", options_.job, "' waits for ",
+                             "workers, or for its other readers")
+              : absl::StrCat("waiting for the dispatcher at ",
+                             options_.link->address(), ": ", status.message()));
+    }
+    MutexLock lock(&mutex_);
+    if (!is_closing_) changed_.WaitFor(&mutex_, wait);
+    wait = std::min(wait * 2, status.ok() ? kMaxWaitNanos / 10 : kMaxWaitNanos);
+  }
+}
+
+void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
+                    const OpenRequest& request) {
+  MutexLock lock(&mutex_);
+  plan_ = plan;
+  bundles_in_pass_ = reply.bundles_in_pass();
+  ClientState::Settings settings;
+  settings.opener = request.opener();
+  settings.job = options_.job;
+  settings.plan = plan;
+  settings.slot = request.slot();
+  settings.slots = request.slots();
+  settings.is_ordered = request.is_ordered();
+  settings.max_open = kMaxOpen;
+  settings.epoch_number = options_.epoch;
+  settings.iteration = options_.iteration;
+  std::optional<ConsumerState> state;
+  uint64_t row = 0;
+  if (!resumed_ && !options_.states.empty()) {
+    settings.epoch_number = options_.states[0].epoch_number();
+    settings.iteration = options_.states[0].iteration();
+  }
+  if (resumed_) {
+    state = resumed_->base();
+    settings.epoch_number = state->epoch_number();
+    settings.iteration = state->iteration();
+    row = resumed_->begin();
+    script_ = resumed_->entries();
+    resumed_.reset();
+  }
+  client_ = std::make_unique<ClientState>(settings, reply, state);
+  log_ = RowLog(client_->Save(), row);
+  if (options_.division->stitch) {
+    absl::StatusOr<std::unique_ptr<Stitcher>> stitcher = Stitcher::Make(
+        *options_.division, options_.defaults, options_.environment,
+        {settings.epoch_number, settings.iteration, reply.seed()});
+    if (stitcher.ok()) {
+      stitcher_ = *std::move(stitcher);
+    } else {
+      failure_ = stitcher.status();
+    }
+  }
+  WakeReader();
+}
+
+// A beat that is under way. gRPC's thread writes the answer.
+struct Pass::Beat {
+  grpc::ClientContext context;
+  ClientBeat request;
+  ClientReply reply;
+  absl::Status status;
+  bool is_answered = false;
+};
+
+std::shared_ptr<Pass::Beat> Pass::SendBeat() {
+  auto beat = std::make_shared<Beat>();
+  rpc::Prepare(beat->context, options_.link->credentials(), kBeatTime);
+  beat->request = client_->MakeBeat();
+  has_news_ = false;
+  is_urgent_ = false;
+  options_.link->dispatcher().async()->BeatClient(
+      &beat->context, &beat->request, &beat->reply,
+      [self = shared_from_this(), beat](const grpc::Status& status) {
+        MutexLock lock(&self->mutex_);
+        beat->status = rpc::FromGrpc(status);
+        beat->is_answered = true;
+        self->changed_.SignalAll();
+      });
+  return beat;
+}
+
+void Pass::BeatUntilOver() {
+  int64_t wait = kMinWaitNanos;
+  int64_t failing_since = 0;
+  std::shared_ptr<Beat> beat;
+  int64_t sent_at = 0;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      while (true) {
+        if (is_closing_ || is_leaving_ || !failure_.ok() ||
+            (IsAllDelivered() && !client_->has_finished())) {
+          if (beat != nullptr) beat->context.TryCancel();
+          return;
+        }
+        if (beat == nullptr || beat->is_answered) break;
+        if (has_news_) {
+          const int64_t due =
+              sent_at +
+              (is_urgent_ || waker_ != nullptr ? kHurryNanos : kGatherNanos);
+          const int64_t left = due - Now();
+          if (left <= 0) break;
+          changed_.WaitFor(&mutex_, left);
+          continue;
+        }
+        changed_.Wait(&mutex_);
+      }
+      if (beat == nullptr || !beat->is_answered) {
+        // What the one before asked is in this one, too.
+        if (beat != nullptr) beat->context.TryCancel();
+        beat = SendBeat();
+        sent_at = Now();
+        continue;
+      }
+    }
+    const std::shared_ptr<Beat> answered = std::move(beat);
+    beat = nullptr;
+    if (answered->status.ok()) {
+      wait = kMinWaitNanos;
+      failing_since = 0;
+      OnReply(answered->reply);
+      continue;
+    }
+    MutexLock lock(&mutex_);
+    if (!IsWorthAnotherTry(answered->status) &&
+        !absl::IsResourceExhausted(answered->status)) {
+      failure_ = answered->status;
+      WakeReader();
+      return;
+    }
+    const int64_t now = Now();
+    if (failing_since == 0) failing_since = now;
+    if (now - failing_since > kWarnNanos && options_.environment.warn) {
+      failing_since = now;
+      options_.environment.warn(absl::StrCat(
+          "the dispatcher at ", options_.link->address(), " does not answer: ",
+          answered->status.message(), "; reading goes on from the workers"));
+    }
+    changed_.WaitFor(&mutex_, wait);
+    wait = std::min(wait * 2, kMaxWaitNanos);
+  }
+}
+
+void Pass::OnReply(const ClientReply& reply) {
+  ClientState::Actions actions;
+  {
+    MutexLock lock(&mutex_);
+    actions = client_->OnReply(reply);
+    for (const uint64_t bundle : actions.stop) {
+      const auto reader = readers_.find(bundle);
+      if (reader == readers_.end()) continue;
+      if (reader->second.reading != nullptr) reader->second.reading->Stop();
+      readers_.erase(reader);
+    }
+    if (!client_->failure().ok() && failure_.ok()) {
+      failure_ = client_->failure();
+    }
+    WakeReader();
+  }
+  for (const ClientState::Read& read : actions.start) StartReading(read);
+}
+
+void Pass::StartReading(const ClientState::Read& read) {
+  ReadRequest first;
+  const std::shared_ptr<WorkerMemory> memory =
+      options_.link->MemoryOf(read.address);
+  {
+    MutexLock lock(&mutex_);
+    *first.mutable_epoch() = client_->epoch();
+    Reader& reader = readers_[read.bundle];
+    if (reader.reading != nullptr) reader.reading->Stop();
+    reader = {nullptr, read.attempt, read.address, memory};
+  }
+  first.set_bundle(read.bundle);
+  first.set_attempt(read.attempt);
+  first.set_from(read.from);
+  first.set_credit_bytes(
+      std::max<uint64_t>(1, options_.budget_bytes / kMaxOpen));
+  const std::string& compression = options_.distribution.compression();
+  if (compression != "none") {
+    if (compression != "zstd") first.add_compressions(COMPRESSION_LZ4);
+    if (compression != "lz4") first.add_compressions(COMPRESSION_ZSTD);
+  }
+  if (!read.local_socket.empty()) {
+    options_.link->OnSocket(read.address, read.local_socket);
+  }
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      options_.link->Worker(read.address);
+  if (!channel.ok()) {
+    OnReadingDone(read.bundle, read.attempt, channel.status());
+    return;
+  }
+  std::shared_ptr<Reading> reading =
+      Reading::Start(*channel, options_.link->credentials(), std::move(first),
+                     memory, weak_from_this());
+  MutexLock lock(&mutex_);
+  const auto reader = readers_.find(read.bundle);
+  if (reader == readers_.end() || reader->second.attempt != read.attempt) {
+    reading->Stop();
+    return;
+  }
+  reader->second.reading = std::move(reading);
+}
+
+void Pass::SayGoodbye() {
+  std::map<uint64_t, Reader> readers;
+  ReleaseRequest release;
+  bool is_said;
+  {
+    MutexLock lock(&mutex_);
+    readers.swap(readers_);
+    release = client_->MakeRelease();
+    is_said = is_leaving_ || IsAllDelivered();
+  }
+  for (auto& [bundle, reader] : readers) {
+    if (reader.reading != nullptr) reader.reading->Stop();
+  }
+  // Else it may be restored from a checkpoint, and keeps what is its own.
+  if (!is_said) return;
+  for (int tries = 0; tries < kGoodbyes; ++tries) {
+    grpc::ClientContext context;
+    rpc::Prepare(context, options_.link->credentials(), kGoodbyeTime);
+    ReleaseReply reply;
+    if (options_.link->dispatcher().Release(&context, release, &reply).ok()) {
+      return;
+    }
+  }
+}
+
+}  // namespace penstock::service
