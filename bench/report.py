@@ -44,7 +44,7 @@ class Result:
 
     @property
     def ratio(self) -> float | None:
-        if not self.peer:
+        if not self.peer or isinstance(self.row, Cost):
             return None
         return self._typical(self.ours) / self._typical(self.peer)
 
@@ -129,7 +129,8 @@ def _cells(result: Result) -> tuple[str, ...]:
     if isinstance(row, Cost):
         limit = f"≤ {row.limit:g} {row.unit}"
         ours = f"{result.best:.1f} {row.unit}"
-        return (*first, ours, _NONE, _NONE, limit, _NONE, result.verdict)
+        peer = f"{min(result.peer):.1f} {row.unit}" if result.peer else _NONE
+        return (*first, ours, peer, _NONE, limit, _NONE, result.verdict)
     return (
         *first,
         rate(result.best),
@@ -148,6 +149,8 @@ def _moonshot(result: Result) -> str:
         if not result.bare:
             return share
         return f"{share}: {rate(row.share_of_bare * result.bare_rate)}"
+    if result.moonshot is None:
+        return _NONE
     return "≥ " + times(result.moonshot)
 
 

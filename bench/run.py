@@ -132,7 +132,7 @@ class Runner:
         self._progress.show(f"{name}: starting")
         try:
             if isinstance(row, Cost):
-                self._run_cost(result)
+                self._run_cost(result, row)
             else:
                 self._run_compared(result, row)
         except (FailedError, AbsentError) as error:
@@ -148,7 +148,7 @@ class Runner:
         self._progress.done(f"{name}: {said}")
         return result
 
-    def _run_cost(self, result: Result) -> None:
+    def _run_cost(self, result: Result, row: Cost) -> None:
         for turn in range(self._turns):
             self._progress.show(f"{result.name}: {turn + 1} of {self._turns}")
             # Some can be measured only once in a process.
@@ -156,6 +156,16 @@ class Runner:
                 self._prepare(worker, "ours")
                 answer = worker.ask("measure", seconds=self._seconds)
                 result.ours.append(answer["value"])
+        if not row.has_peer or self._is_smoke:
+            return
+        self._progress.show(f"{result.name}: peer")
+        try:
+            with self._worker(result.name, "peer", row) as worker:
+                self._prepare(worker, "peer")
+                answer = worker.ask("measure", seconds=self._seconds)
+                result.peer.append(answer["value"])
+        except (FailedError, AbsentError) as error:
+            result.note = f"peer: {str(error).strip().splitlines()[-1]}"
 
     def _run_compared(self, result: Result, row: Compared) -> None:
         with self._worker(result.name, "ours", row) as ours:
@@ -180,6 +190,8 @@ class Runner:
                 variables.update(row.peer_variables)
             elif side == "peer" or row.is_ours_in_peers:
                 python = PEER_PYTHON
+        elif side == "peer":
+            python = PEER_PYTHON
         return Worker(name, side, python, variables)
 
     def _prepare(self, worker: Worker, side: str) -> list[str]:

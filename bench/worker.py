@@ -61,7 +61,14 @@ class Side:
         return {"elements": elements, "seconds": elapsed}
 
     def measure(self, seconds: float) -> Json:
-        return {"value": self._module.measure(seconds)}
+        is_ours = self._side == "ours"
+        measured = (
+            self._module.measure if is_ours else self._module.peer_measure
+        )
+        try:
+            return {"value": measured(seconds)}
+        except ImportError as error:
+            raise AbsentError(str(error)) from error
 
 
 def versions() -> dict[str, str]:

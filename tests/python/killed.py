@@ -67,3 +67,24 @@ def check_resumes_exactly(name, tmp_path, env=None):
     assert sorted(steps) == list(range(1, STEPS + 1))
     epoch = [i for step in range(1, PICTURES // BATCH + 1) for i in steps[step]]
     assert sorted(epoch) == list(range(PICTURES))
+
+
+def check_service_lineage(name, tmp_path, env=None):
+    """Killed by its parent, it learns from every picture once an epoch."""
+    script = f"train_service_{name}.py"
+    done = run(script, tmp_path, "--kill-at=13", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "killed after step 13" in done.stdout
+    assert re.search(r"going on after step \d+", done.stdout), done.stdout
+    # Looked at apart from what the example makes of it.
+    steps = {}
+    lines = (tmp_path / f"train_service_{name}-seen.txt").read_text()
+    for line in lines.splitlines():
+        step, epoch, *ids = map(int, line.split())
+        steps[step] = (epoch, ids)
+    assert sorted(steps) == list(range(1, STEPS + 1))
+    of_epoch = {0: [], 1: []}
+    for epoch, ids in steps.values():
+        of_epoch[epoch] += ids
+    assert sorted(of_epoch[0]) == list(range(PICTURES))
+    assert len(of_epoch[1]) == len(set(of_epoch[1])) == STEPS * BATCH - PICTURES

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import pytest
 from complaints import refuses
-from killed import check_resumes_exactly
+from killed import check_resumes_exactly, check_service_lineage
 
 # Before JAX looks at its devices, which it does once.
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
@@ -348,6 +348,10 @@ def test_processes_share_arrays():
 
 def test_a_killed_training_goes_on(tmp_path):
     check_resumes_exactly("jax", tmp_path)
+
+
+def test_a_killed_reader_of_a_service_goes_on(tmp_path):
+    check_service_lineage("jax", tmp_path)
 
 
 def test_importing_penstock_imports_no_framework():
