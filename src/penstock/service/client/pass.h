@@ -98,7 +98,7 @@ class Pass final : public ReadingSink,
     uint64_t attempt = 0;
     std::string address;
     std::shared_ptr<WorkerMemory> memory;  // that it looks at; null: none
-    bool has_come = false;  // a frame of it
+    bool has_come = false;                 // a frame of it
   };
   // Loose rows that wait for others.
   struct Pool {
