@@ -5,11 +5,13 @@ import json
 import os
 import random
 import signal
+import subprocess
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from penstock._engine import binary_path
 
 Dataset = ps.Dataset
 
@@ -262,19 +264,40 @@ def test_two_readers_share_the_rows(service):
     assert sorted(had[0] + had[1]) == list(range(1000))
 
 
+def await_departure(service, job):
+    """Returns when the dispatcher knows that a reader of `job` has left."""
+    command = [binary_path(), "state", service.address, "--json"]
+    for _ in range(1000):
+        said = subprocess.run(command, check=True, capture_output=True)
+        (found,) = (
+            each
+            for each in json.loads(said.stdout)["jobs"]
+            if each["job"] == job
+        )
+        if any(
+            consumer.get("has_left")
+            for epoch in found["epochs"]
+            for consumer in epoch["consumers"]
+        ):
+            return
+    raise AssertionError("nobody has left")
+
+
 def test_who_leaves_gives_the_rest_to_others(service):
-    ds = Dataset.range(1000).map(lambda x: x)
+    count = 300_000
+    ds = Dataset.range(count).map(lambda x: x).batch(10)
     one, two = (
         iter(
             ds.distribute(service.address, job="leave", reader=i, num_readers=2)
         )
         for i in range(2)
     )
-    had = [int(next(one)) for _ in range(33)]
-    had += [int(next(two)) for _ in range(5)]
+    had = [next(reader) for reader in (one, two)]
+    had += [next(one) for _ in range(33)]
     one.close()
-    had += [int(x) for x in two]
-    assert sorted(had) == list(range(1000))
+    await_departure(service, "leave")
+    had += two
+    assert sorted(np.concatenate(had).tolist()) == list(range(count))
 
 
 class TestRefusals:

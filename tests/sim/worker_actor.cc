@@ -13,7 +13,10 @@ using service::WorkerState;
 WorkerActor::WorkerActor(Site& site, uint64_t id)
     : site_(site),
       id_(id),
-      state_(WorkerState::Settings{id, "w" + std::to_string(id), 4, 2}) {}
+      state_(WorkerState::Settings{.worker = id,
+                                   .address = "w" + std::to_string(id),
+                                   .max_held = 4,
+                                   .max_running = 2}) {}
 
 void WorkerActor::Start() {
   site_.world.Tell("worker " + std::to_string(id_) + " starts");

@@ -39,7 +39,7 @@ constexpr int64_t kGeneratorFrames = 2;
 // Room for a few chunks of many rows, however little memory there is.
 constexpr int64_t kMinArenaBytes = int64_t{8} << 20;
 // Of rows that have come from workers, and wait.
-constexpr int64_t kMaxReceivedBytes = int64_t{256} << 20;
+constexpr int64_t kMaxReceivedBytes = int64_t{128} << 20;
 
 uint64_t RandomWord() {
   uint64_t word = 0;

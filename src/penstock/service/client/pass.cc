@@ -82,9 +82,10 @@ void Pass::Leave() {
 }
 
 void Pass::Close() {
+  engine::Waker gone;
   MutexLock lock(&mutex_);
   is_closing_ = true;
-  waker_.reset();
+  gone = std::exchange(waker_, nullptr);
   for (auto& [bundle, reader] : readers_) {
     if (reader.reading != nullptr) reader.reading->Stop();
   }
@@ -103,10 +104,10 @@ void Pass::Tell(bool is_urgent) {
   if (!was_told) changed_.SignalAll();
 }
 
-void Pass::WakeReader() {
-  if (const engine::Waker waker = std::exchange(waker_, nullptr)) {
-    waker->Wake();
-  }
+engine::Waker Pass::WakeReader() {
+  engine::Waker waker = std::exchange(waker_, nullptr);
+  if (waker != nullptr) waker->Wake();
+  return waker;
 }
 
 // --- rows ---
@@ -331,6 +332,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
   if (head.items() > 0) chunk = ToChunk(head, bytes);
   std::string address;
   bool is_first;
+  engine::Waker woken;
   {
     MutexLock lock(&mutex_);
     const auto reader = readers_.find(bundle);
@@ -381,7 +383,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
       log_.OnSize(finished, client_->from(bundle));
       Tell();
     }
-    WakeReader();
+    woken = WakeReader();
   }
   if (is_first) options_.link->OnWorkerAnswer(address);
 }

@@ -125,7 +125,10 @@ class Pass final : public ReadingSink,
   void LookAtWorker(const std::string& address, const absl::Status& status);
   // Something for the dispatcher to hear, soon or at once.
   void Tell(bool is_urgent = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WakeReader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives back who was woken: to be let go without the lock, since that may be
+  // the end of the iterator, and so of this pass's readers.
+  [[nodiscard]] engine::Waker WakeReader()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

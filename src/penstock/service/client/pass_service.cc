@@ -80,6 +80,7 @@ void Pass::OpenIfResumed() {
 
 void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
                          const absl::Status& status) {
+  engine::Waker woken;
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(bundle);
   if (reader == readers_.end() || reader->second.attempt != attempt) return;
@@ -101,13 +102,14 @@ void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
     failure_ = status;
   }
   Tell(/*is_urgent=*/!status.ok());
-  WakeReader();
+  woken = WakeReader();
 }
 
 void Pass::Fail(const absl::Status& status) {
+  engine::Waker woken;
   MutexLock lock(&mutex_);
   if (failure_.ok()) failure_ = status;
-  WakeReader();
+  woken = WakeReader();
 }
 
 void Pass::LookAtWorker(const std::string& address,
@@ -234,6 +236,7 @@ absl::Status Pass::Open() {
 
 void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
                     const OpenRequest& request) {
+  engine::Waker woken;
   MutexLock lock(&mutex_);
   plan_ = plan;
   bundles_in_pass_ = reply.bundles_in_pass();
@@ -273,7 +276,7 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
       failure_ = stitcher.status();
     }
   }
-  WakeReader();
+  woken = WakeReader();
 }
 
 // A beat that is under way. gRPC's thread writes the answer.
@@ -344,11 +347,12 @@ void Pass::BeatUntilOver() {
       OnReply(answered->reply);
       continue;
     }
+    engine::Waker woken;
     MutexLock lock(&mutex_);
     if (!IsWorthAnotherTry(answered->status) &&
         !absl::IsResourceExhausted(answered->status)) {
       failure_ = answered->status;
-      WakeReader();
+      woken = WakeReader();
       return;
     }
     const int64_t now = Now();
@@ -365,6 +369,7 @@ void Pass::BeatUntilOver() {
 }
 
 void Pass::OnReply(const ClientReply& reply) {
+  engine::Waker woken;
   ClientState::Actions actions;
   {
     MutexLock lock(&mutex_);
@@ -378,7 +383,7 @@ void Pass::OnReply(const ClientReply& reply) {
     if (!client_->failure().ok() && failure_.ok()) {
       failure_ = client_->failure();
     }
-    WakeReader();
+    woken = WakeReader();
   }
   for (const ClientState::Read& read : actions.start) StartReading(read);
 }

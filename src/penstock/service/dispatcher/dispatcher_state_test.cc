@@ -388,7 +388,8 @@ TEST_F(DispatcherStateTest, PeopleHearWhatHappens) {
   for (int i = 0; i < DispatcherState::Settings().max_crashes; ++i) {
     Beat(opened, 8);
     WorkerBeat beat;
-    for (const Lease& lease : Beat().leases()) {
+    const WorkerReply granted = Beat();
+    for (const Lease& lease : granted.leases()) {
       WorkerBeat::Held* held = beat.add_held();
       *held->mutable_epoch() = lease.epoch();
       held->set_bundle(lease.bundle());

@@ -33,7 +33,8 @@ WorkerBeat WorkerState::MakeBeat() const {
   uint32_t waiting = 0;
   for (const auto& [key, held] : held_) {
     *beat.add_held() = Described(held);
-    if (!held.is_computed) ++waiting;
+    // One that waits for its reader keeps nobody else's from being computed.
+    if (!held.is_computed && !held.is_stalled) ++waiting;
   }
   for (const auto& [key, held] : given_back_) {
     *beat.add_given_back() = Described(held);
