@@ -360,8 +360,11 @@ bool EpochState::Finish(uint32_t slot, const Finished& finished,
   if (done_.Has(number)) {
     const auto known = digests_.find(number);
     // One that was not computed from its beginning has no digest.
-    if (known != digests_.end() && known->second.digest() != 0 &&
-        record.digest() != 0 && Bytes(known->second) != Bytes(record)) {
+    if (known != digests_.end() && known->second.items() != 0 &&
+        record.items() != 0 &&
+        (known->second.items() != record.items() ||
+         (known->second.digest() != 0 && record.digest() != 0 &&
+          known->second.digest() != record.digest()))) {
       ++mismatches_;
     }
     return true;
