@@ -34,7 +34,13 @@ def lineage(ledger: Path) -> dict[int, list[int]]:
     return dict(epochs)
 
 
-def run(script: Path, folder: Path, kill_at: int, arguments: list[str]) -> None:
+def run(
+    script: Path,
+    folder: Path,
+    kill_at: int,
+    ids_per_epoch: int,
+    arguments: list[str],
+) -> None:
     """Trains with a kill in between; fails if an id was lost or doubled."""
     with ps.LocalService(workers=2) as service:
         command = [
@@ -55,11 +61,10 @@ def run(script: Path, folder: Path, kill_at: int, arguments: list[str]) -> None:
         trainer.stdout.close()
         print(f"killed after step {kill_at}", flush=True)
         subprocess.run(command, check=True)
-    epochs = lineage(ledger_of(script, folder))
-    *whole, last = epochs.values()
-    for epoch, ids in epochs.items():
-        print(f"epoch {epoch}: {len(ids)} ids, {len(set(ids))} different")
-    ids_are_once = all(sorted(ids) == sorted(whole[0]) for ids in whole)
-    if not ids_are_once or len(set(last)) != len(last):
+    *whole, last = lineage(ledger_of(script, folder)).values()
+    for number, ids in enumerate([*whole, last]):
+        print(f"epoch {number}: {len(ids)} ids, {len(set(ids))} different")
+    is_once = all(len(set(ids)) == len(ids) for ids in [*whole, last])
+    if not is_once or any(len(ids) != ids_per_epoch for ids in whole):
         raise SystemExit("an id was lost or came twice")
     print("every id came once an epoch")

@@ -79,6 +79,7 @@ def main() -> None:
         Path(__file__),
         args.folder,
         args.kill_at,
+        shapes.FILES * shapes.PICTURES_PER_FILE // args.batch * args.batch,
         [f"--{o.replace('_', '-')}={getattr(args, o)}" for o in options],
     )
 

@@ -1,33 +1,34 @@
-"""From iter() to the first batch, of a service that has run the pipeline."""
+"""From iter() to an epoch's first batch, of a pipeline known to the service."""
 
 import statistics
 import time
 
 import serving
-from workload import ENDLESS, Cost
+from workload import Cost
 
 ROW = Cost(
     number="S0",
-    title="service, first batch of a pipeline known to it",
+    title="service, first batch of an epoch but the first",
     unit="ms",
     limit=100,
 )
+_BATCHES = 20
 
 
 def measure(seconds):
+    """The median; epochs are read to their ends, as trainers do."""
     import penstock as ps
 
-    service = serving.ours()
-    ds = ps.Dataset.range(ENDLESS).batch(1000).distribute(service.address)
-    next(iter(ds))
+    numbers = ps.Dataset.range(1000 * _BATCHES).batch(1000)
+    ds = numbers.distribute(serving.ours().address)
+    assert sum(1 for _ in ds) == _BATCHES
     took = []
     now = time.perf_counter
     end = now() + seconds
     while now() < end:
         start = now()
         batches = iter(ds)
-        first = next(batches)
+        next(batches)
         took.append(now() - start)
-        batches.close()
-        assert first.shape == (1000,)
+        assert sum(1 for _ in batches) == _BATCHES - 1
     return statistics.median(took) * 1e3
