@@ -340,13 +340,8 @@ class Iterator(IteratorABC[Any]):
         """
         rewriting: dict[str, Any] | None = None
         position: Position | list[Position]
-        if isinstance(state, (list, tuple)):
+        if isinstance(state, (list, tuple)) and state:
             position = [_read_state(each)[0] for each in state]
-            if not position:
-                raise refused(
-                    InvalidArgumentError,
-                    "states must be those of all readers; got an empty list",
-                )
         else:
             position, rewriting = _read_state(state)
         with self._lock:
