@@ -91,6 +91,15 @@ class FakeDispatcher final {
     }
     return beat_;
   }
+  // The last beat that brought a manifest: it is answered at once, and others
+  // follow it.
+  WorkerBeat AwaitMade() {
+    AwaitBeat([this](const WorkerBeat&) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return made_.made_size() > 0;
+    });
+    MutexLock lock(&mutex_);
+    return made_;
+  }
   WorkerBeat AwaitHeld(int held) {
     return AwaitBeat(
         [held](const WorkerBeat& beat) { return beat.held_size() == held; });
@@ -163,6 +172,7 @@ class FakeDispatcher final {
     MutexLock lock(&mutex_);
     const uint64_t number = ++num_beats_;
     beat_ = beat;
+    if (beat.made_size() > 0) made_ = beat;
     changed_.SignalAll();
     constexpr int64_t kLongPoll = 300'000'000;
     const int64_t until = SteadyClock().NowNanos() + kLongPoll;
@@ -225,6 +235,7 @@ class FakeDispatcher final {
   std::map<uint64_t, std::string> manifests_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, Lease> leases_ ABSL_GUARDED_BY(mutex_);
   WorkerBeat beat_ ABSL_GUARDED_BY(mutex_);
+  WorkerBeat made_ ABSL_GUARDED_BY(mutex_);
   uint64_t num_beats_ ABSL_GUARDED_BY(mutex_) = 0;
   int num_plans_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;

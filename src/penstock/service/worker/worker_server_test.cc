@@ -442,8 +442,7 @@ TEST_F(WorkerServerTest, MakesTheManifestOfAnEpoch) {
   Lease lease = LeaseOf(~uint64_t{0});
   lease.set_is_for_manifest(true);
   dispatcher_.Grant(lease);
-  const WorkerBeat beat = dispatcher_.AwaitBeat(
-      [](const WorkerBeat& beat) { return beat.made_size() == 1; });
+  const WorkerBeat beat = dispatcher_.AwaitMade();
   const Manifest& made = beat.made(0).manifest();
   EXPECT_EQ(beat.made(0).error(), "");
   EXPECT_EQ(made.rows(), 5);
