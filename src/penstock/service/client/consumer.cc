@@ -162,7 +162,6 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
   options.seed = random.seed;
   options.epoch = random.epoch;
   options.iteration = scope.iteration;
-  options.needs_lineage = scope.run->options.needs_lineage;
   options.budget_bytes = options_.budget_bytes;
   auto pass = std::make_shared<Pass>(std::move(options));
   if (restored != restored_.end()) {

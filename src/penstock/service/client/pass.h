@@ -47,7 +47,6 @@ class Pass final : public ReadingSink,
     uint64_t seed = 0;
     uint64_t epoch = 0;
     uint64_t iteration = 0;
-    bool needs_lineage = false;
     // Where the readers of a checkpoint were, all of them: it begins there.
     std::vector<ConsumerState> states;
     // Rows that were received and not yet given, in bytes.
@@ -171,7 +170,6 @@ class Pass final : public ReadingSink,
 
   // Once it is open.
   std::unique_ptr<ClientState> client_ ABSL_GUARDED_BY(mutex_);
-  std::string plan_ ABSL_GUARDED_BY(mutex_);
   uint64_t bundles_in_pass_ ABSL_GUARDED_BY(mutex_) = 0;
   RowLog log_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Reader> readers_ ABSL_GUARDED_BY(mutex_);

@@ -238,7 +238,6 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
                     const OpenRequest& request) {
   engine::Waker woken;
   MutexLock lock(&mutex_);
-  plan_ = plan;
   bundles_in_pass_ = reply.bundles_in_pass();
   ClientState::Settings settings;
   settings.opener = request.opener();
