@@ -17,6 +17,14 @@ _STRIDE = 17
 _ERROR = -1
 
 
+def is_finalizing(frame):
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Interrupting:
     """Raises at one step of Python's, counted in the files of iterators."""
 
@@ -24,9 +32,8 @@ class Interrupting:
         self.left = at
 
     def call(self, frame, event, arg):
-        code = frame.f_code
-        # What a finalizer raises is not raised.
-        if code.co_filename not in _FILES or code.co_name == "__del__":
+        # What a finalizer raises, or what it calls, is not raised.
+        if frame.f_code.co_filename not in _FILES or is_finalizing(frame):
             return None
         frame.f_trace_opcodes = True
         return self.step
