@@ -14,6 +14,7 @@ from penstock._location import refused
 from penstock._pipeline import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
+    SHARD_HINT,
     UNKNOWN_CARDINALITY,
 )
 from penstock.compat.tf import _arrays as arrays
@@ -99,8 +100,6 @@ __all__ = [
 
 Apply = Callable[[Dataset], Dataset]
 
-# What `shard` takes where a distribution strategy is to choose: there is none.
-SHARD_HINT = -1
 # No window is full before its input ends.
 _ENDLESS = 1 << 62
 
