@@ -110,6 +110,7 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
       Session& session = made.sessions[opened.slot()];
       session.opener = opened.opener();
       session.has_left = opened.has_left();
+      if (session.has_left) made.state->SetLeft(opened.slot());
       session.heard_ms = started_ms_;
     }
     return absl::OkStatus();

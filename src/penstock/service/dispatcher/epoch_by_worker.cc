@@ -7,7 +7,7 @@
 //                pipeline: a pass. When it goes, the rest of its pass does.
 //
 // Readers have workers in turn: number k is that of slot k modulo their number,
-// until it is given back.
+// until it is given back or its reader has left.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -117,8 +117,8 @@ std::optional<uint32_t> EpochState::SlotOfWorkers(uint64_t number) const {
   };
   const auto its = static_cast<uint32_t>(number % settings_.slots);
   if (wants(its)) return its;
-  if (!unowned_.contains(number) || settings_.is_ordered) return std::nullopt;
-  // It was given back: whoever has the fewest.
+  if (!IsForAnyone(number)) return std::nullopt;
+  // Whoever has the fewest.
   std::optional<uint32_t> best;
   size_t least = 0;
   for (const auto& [slot, want] : want_) {
@@ -131,20 +131,26 @@ std::optional<uint32_t> EpochState::SlotOfWorkers(uint64_t number) const {
   return best;
 }
 
+bool EpochState::IsForAnyone(uint64_t number) const {
+  if (settings_.is_ordered) return false;
+  const auto its = static_cast<uint32_t>(number % settings_.slots);
+  return unowned_.contains(number) || left_.contains(its);
+}
+
 bool EpochState::HasNothingByWorker(uint32_t slot) const {
   const auto is_its = [&](uint64_t number) {
     return number % settings_.slots == slot;
   };
-  for (const uint64_t number : unowned_) {
-    if (!settings_.is_ordered || is_its(number)) return false;
-  }
+  const auto may_have = [&](uint64_t number) {
+    return is_its(number) || IsForAnyone(number);
+  };
+  if (std::ranges::any_of(unowned_, may_have)) return false;
   const auto is_to_come = [&](uint64_t number) {
-    return is_its(number) && !done_.Has(number) && !begun_.contains(number) &&
-           !quarantined_.contains(number);
+    return !done_.Has(number) && !begun_.contains(number) &&
+           !quarantined_.contains(number) && may_have(number);
   };
   if (settings_.visitation == STATIC) {
-    for (uint64_t number = slot; number < count_.value_or(0);
-         number += settings_.slots) {
+    for (uint64_t number = 0; number < count_.value_or(0); ++number) {
       if (is_to_come(number)) return false;
     }
     return true;

@@ -86,6 +86,16 @@ TEST_F(EpochByWorkerTest, ReadersHaveWorkersInTurn) {
   EXPECT_EQ(state_->OwnedBy(0)[0].from, 5);
 }
 
+TEST_F(EpochByWorkerTest, WhoHasLeftWillReadNothing) {
+  Begin(STATIC, 2, 2);
+  EXPECT_EQ(Grant(kFirst, 0)->slot, 0);
+  state_->ReleaseRest(1, BundleSet(), writes_);
+  state_->SetWant(1, 0);
+  EXPECT_TRUE(Finish(0, 0));
+  EXPECT_FALSE(IsOver(0));
+  EXPECT_EQ(Grant(kSecond, 1)->slot, 0);
+}
+
 TEST_F(EpochByWorkerTest, EachWorkerHasAPass) {
   Begin(EACH_WORKER, std::nullopt);
   EXPECT_FALSE(IsOver()) << "nobody has come yet";

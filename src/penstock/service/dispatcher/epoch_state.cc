@@ -319,12 +319,13 @@ void EpochState::DropRecovered(Writes& writes) {
   }
   std::vector<uint64_t> numbers;
   for (const auto& [number, bundle] : begun_) {
-    // One that has not come back had its pass; one that has goes on with it.
-    const bool is_back = settings_.visitation == EACH_WORKER &&
-                         (bundle.maker == 0 || joined_.contains(bundle.maker));
-    if (bundle.is_recovered && bundle.slot && !is_back) {
-      numbers.push_back(number);
-    }
+    // At most once: somebody may have some of it. By worker: the one that has
+    // not come back will not compute the rest, whoever reads it.
+    const bool is_lost =
+        settings_.visitation == EACH_WORKER
+            ? bundle.maker != 0 && !joined_.contains(bundle.maker)
+            : bundle.slot.has_value();
+    if (bundle.is_recovered && is_lost) numbers.push_back(number);
   }
   for (const uint64_t number : numbers) {
     ++dropped_;
@@ -346,6 +347,7 @@ std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
 void EpochState::SetWant(uint32_t slot, uint32_t bundles, uint32_t complete) {
   uint32_t& want = want_[slot];
   uint32_t& here = complete_[slot];
+  if (bundles > 0) left_.erase(slot);
   if (bundles > want || complete > here) MarkReady();
   want = bundles;
   here = complete;
@@ -435,6 +437,8 @@ void EpochState::Release(uint32_t slot, const Cursor& cursor, Writes& writes) {
 
 void EpochState::ReleaseRest(uint32_t slot, const BundleSet& done,
                              Writes& writes) {
+  SetLeft(slot);
+  if (is_by_worker()) TellAll();
   const std::set<uint64_t> numbers = owned_[slot];
   for (const uint64_t number : numbers) {
     if (done.Has(number)) {

@@ -129,6 +129,9 @@ class EpochState final {
   // A consumer that leaves has had all of `done`, and nothing of the rest that
   // it has not released.
   void ReleaseRest(uint32_t slot, const BundleSet& done, Writes& writes);
+  // Its consumer has left, and another may come. By worker: what is the slot's
+  // and was not begun is there for others.
+  void SetLeft(uint32_t slot) { left_.insert(slot); }
 
   struct Owned {
     uint64_t bundle;
@@ -191,6 +194,8 @@ class EpochState final {
                                 uint64_t attempt, Writes& writes);
   std::optional<uint32_t> SlotOfWorkers(uint64_t number) const;
   bool HasNothingByWorker(uint32_t slot) const;
+  // It is not its slot's any more, or that has nobody.
+  bool IsForAnyone(uint64_t number) const;
   // Nobody will compute the rest.
   void Drop(uint64_t number, Writes& writes);
   // A pass that is known from a record.
@@ -227,6 +232,7 @@ class EpochState final {
   std::map<uint32_t, std::set<uint64_t>> owned_;  // by slot
   std::map<uint32_t, uint32_t> want_;             // by slot
   std::map<uint32_t, uint32_t> complete_;         // by slot
+  std::set<uint32_t> left_;                       // slots
   BundleSet done_;
   std::map<uint64_t, DoneRecord> digests_;  // of those done here
   std::map<uint64_t, std::string> quarantined_;

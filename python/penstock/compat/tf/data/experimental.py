@@ -33,6 +33,7 @@ from penstock.compat.tf._options import (
     ThreadingOptions,
 )
 from penstock.compat.tf._tensor import Tensor
+from penstock.compat.tf.data import service
 from penstock.compat.tf.data._readers import (
     CsvDataset,
     SqlDataset,
@@ -90,6 +91,7 @@ __all__ = [
     "sample_from_datasets",
     "save",
     "scan",
+    "service",
     "shuffle_and_repeat",
     "snapshot",
     "table_from_dataset",
