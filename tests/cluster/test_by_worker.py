@@ -87,6 +87,18 @@ class TestEachWorker:
         got = collections.Counter(int(x) for x in itertools.islice(ds, 100_000))
         assert set(got) == set(range(50))
 
+    def test_one_without_end_leaves_room_for_others(self, service):
+        endless = [
+            iter(each(Dataset.range(50).repeat(), service)) for _ in range(3)
+        ]
+        for reader in endless:
+            next(reader)
+        ds = Dataset.range(1000).map(lambda x: x + 1)
+        got = ds.distribute(service.address)
+        assert sorted(numbers(got)) == list(range(1, 1001))
+        for reader in endless:
+            next(reader)
+
     def test_two_readers_have_a_worker_each(self, service):
         ds = Dataset.range(400).map(lambda x: x)
         readers = [

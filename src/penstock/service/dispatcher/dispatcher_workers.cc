@@ -44,6 +44,8 @@ Lease DispatcherState::MakeLease(const Run& run, const Epoch& epoch,
   lease.set_iteration(epoch.pass.iteration);
   lease.set_manifest(epoch.manifest);
   lease.set_is_for_manifest(given.bundle == kForManifest);
+  lease.set_is_whole(epoch.state->is_by_worker() &&
+                     given.bundle != kForManifest);
   if (run.record.visitation() == STATIC) {
     lease.set_workers(static_cast<uint32_t>(places_.size()));
   }

@@ -34,7 +34,7 @@ WorkerBeat WorkerState::MakeBeat() const {
   for (const auto& [key, held] : held_) {
     *beat.add_held() = Described(held);
     // One that waits for its reader keeps nobody else's from being computed.
-    if (!held.is_computed && !held.is_stalled) ++waiting;
+    if (IsInTheWay(held)) ++waiting;
   }
   for (const auto& [key, held] : given_back_) {
     *beat.add_given_back() = Described(held);
@@ -96,8 +96,12 @@ std::optional<Lease> WorkerState::Start() {
   Held* next = nullptr;
   for (auto& [key, held] : held_) {
     if (held.is_started) {
-      if (!held.is_computed && !held.is_stalled) ++running;
+      if (IsInTheWay(held)) ++running;
       continue;
+    }
+    if (held.lease.is_whole()) {
+      held.is_started = true;
+      return held.lease;
     }
     const auto rank = [](const Held& each) {
       return std::pair(!each.lease.is_for_manifest(), each.order);

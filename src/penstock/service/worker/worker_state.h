@@ -37,9 +37,9 @@ class WorkerState final {
   Changes OnReply(const WorkerReply& reply);
 
   // The next to be computed, which it then is; unset: none now. Those for
-  // manifests first, then in the order in which they came. Those that a consumer
-  // has had some of are computed besides `max_running`, up to as many again: it
-  // is not kept waiting until others are done.
+  // manifests first, then in the order in which they came. Those that a
+  // consumer has had some of are computed besides `max_running`, up to as many
+  // again: it is not kept waiting until others are done.
   std::optional<Lease> Start();
   // A consumer waits for it: it is begun next. `from`: the first item that is
   // wanted; those of which it has had some come first, since their worker was
@@ -79,6 +79,10 @@ class WorkerState final {
   static Key KeyOf(const EpochId& epoch, uint64_t bundle);
   static Key KeyOf(const Lease& lease);
   static WorkerBeat::Held Described(const Held& held);
+  // Others wait until it is computed.
+  static bool IsInTheWay(const Held& held) {
+    return !held.is_computed && !held.is_stalled && !held.lease.is_whole();
+  }
 
   const Settings settings_;
   std::map<Key, Held> held_;

@@ -79,8 +79,8 @@ TEST_F(WorkerStateTest, WhatAConsumerHasHadSomeOfComesFirst) {
 }
 
 TEST_F(WorkerStateTest, WhatAConsumerHasHadSomeOfWaitsForNoOther) {
-  worker_.OnReply(Granting(
-      {LeaseOf(0, 1), LeaseOf(1, 2), LeaseOf(2, 3), LeaseOf(3, 4)}));
+  worker_.OnReply(
+      Granting({LeaseOf(0, 1), LeaseOf(1, 2), LeaseOf(2, 3), LeaseOf(3, 4)}));
   ASSERT_EQ(worker_.Start()->bundle(), 0);
   worker_.Hurry(LeaseOf(3, 4).epoch(), 3);
   EXPECT_EQ(worker_.Start(), std::nullopt);
@@ -88,6 +88,18 @@ TEST_F(WorkerStateTest, WhatAConsumerHasHadSomeOfWaitsForNoOther) {
   worker_.Hurry(LeaseOf(2, 3).epoch(), 2, /*from=*/5);
   EXPECT_EQ(worker_.Start()->bundle(), 1);
   EXPECT_EQ(worker_.Start(), std::nullopt) << "as many again, and no more";
+}
+
+TEST_F(WorkerStateTest, WhatMayHaveNoEndHoldsNobodyUp) {
+  Lease whole = LeaseOf(7, 9);
+  whole.set_is_whole(true);
+  worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2)}));
+  ASSERT_EQ(worker_.Start()->bundle(), 0);
+  worker_.OnReply(Granting({whole}));
+  EXPECT_EQ(worker_.Start()->bundle(), 7);
+  EXPECT_EQ(worker_.MakeBeat().room(), 1) << "it takes nobody's place";
+  worker_.OnComputed(LeaseOf(0, 1));
+  EXPECT_EQ(worker_.Start()->bundle(), 1);
 }
 
 TEST_F(WorkerStateTest, WhatWaitsForItsReaderHoldsNobodyUp) {
