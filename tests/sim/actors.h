@@ -16,12 +16,10 @@
 #include "penstock/service/store/memory_store.h"
 #include "penstock/service/worker/worker_state.h"
 #include "sim/cluster.h"
+#include "sim/row_feed.h"
 #include "sim/world.h"
 
 namespace penstock::sim {
-
-// Bundle and position of an item.
-using Item = std::pair<uint64_t, uint64_t>;
 
 // The world's time.
 class VirtualClock final : public Clock {
@@ -138,9 +136,14 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
 // A trainer and the engine beside it.
 class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
  public:
+  // What it goes on from: its own place in a checkpoint, with the order of rows
+  // that was begun; or the places of all, however many there were; or nothing.
+  struct Begin {
+    std::optional<Saved> own;
+    std::vector<service::ConsumerState> all;
+  };
   ConsumerActor(Site& site, uint32_t slot, uint32_t slots, uint64_t number);
-  // From a checkpoint, or from the beginning.
-  void Start(std::vector<service::ConsumerState> states);
+  void Start(Begin begin);
   // The whole process.
   void Die() { is_dead_ = true; }
   // The engine alone; another one takes its place.
@@ -152,30 +155,44 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   bool has_left() const { return has_left_; }
   bool is_heard() const { return is_heard_; }  // that it has left
   uint32_t slot() const { return slot_; }
-  // What the trainer wrote down, and where it was then.
+  // What the trainer wrote down, and where it was then. A checkpoint's rows
+  // since its place are not written down again.
   const std::vector<Item>& ledger() const { return ledger_; }
-  const std::optional<service::ConsumerState>& state() const { return state_; }
+  const std::optional<Saved>& saved() const { return saved_; }
 
  private:
-  struct Given {
-    Item item;
-    service::ConsumerState after;
+  // Rows that go to the trainer together.
+  struct Frame {
+    std::deque<Row> rows;
+    service::Journal::Pass journal;
+    uint64_t place = 0;
+    uint64_t held = 0;  // rows from the place to its first one
+    bool is_taken = false;
   };
   struct Engine {
     std::optional<service::ClientState> client;
-    std::map<uint64_t, std::deque<Item>> received;  // by bundle
-    std::deque<uint64_t> order;  // bundles of items as they came
-    std::deque<Given> given;
+    std::optional<RowFeed> feed;
+    std::deque<Frame> frames;
+    std::deque<Row> expected;  // had before, and to be given once more
+    uint64_t place = 0;        // that the last frame's state names
+    std::deque<Row> held;      // rows from there on
+    bool has_taken = false;    // the trainer, a frame of it
     uint64_t reads = 0;
-    std::map<uint64_t, uint64_t> reading;  // bundle -> number of the read
+    std::map<uint64_t, uint64_t> reading;       // bundle -> number of the read
+    std::map<uint64_t, std::string> came_from;  // bundle -> worker
   };
   using EnginePtr = std::shared_ptr<Engine>;
 
   void Open(const EnginePtr& engine);
+  void OnOpened(const EnginePtr& engine, const service::Opener& opener,
+                const service::OpenReply& reply);
   void Beat(const EnginePtr& engine);
   void Act(const EnginePtr& engine,
            const service::ClientState::Actions& actions);
+  bool OnFrame(const EnginePtr& engine, const std::string& address,
+               const service::FrameHead& head);
   void Fill(Engine& engine);
+  void Take(Frame& frame);
   void SendRelease(const service::ReleaseRequest& request);
   void Train();
   bool IsCurrent(const EnginePtr& engine) const {
@@ -187,10 +204,10 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   const uint32_t slots_;
   const uint64_t number_;
   EnginePtr engine_;
-  std::vector<service::ConsumerState> begins_with_;
+  Begin begin_;
   uint64_t request_ = 0;      // that opens; the trainer's, not an engine's
-  bool is_resuming_ = false;  // it was opened, and `state_` is where it is
-  std::optional<service::ConsumerState> state_;
+  bool is_resuming_ = false;  // it was opened, and `saved_` is where it is
+  std::optional<Saved> saved_;
   std::vector<Item> ledger_;
   bool is_dead_ = false;
   bool has_ended_ = false;

@@ -71,6 +71,11 @@ ClientBeat ClientState::MakeBeat() const {
     bad->set_attempt(bundle.bad);
     bad->set_why(bundle.why);
   }
+  for (const uint64_t number : awaited_) {
+    if (!bundles_.contains(number) && !given_.Has(number)) {
+      beat.add_open(number);
+    }
+  }
   if (is_full_ && !waits_for_next) want = 0;
   beat.set_want(want);
   return beat;
@@ -254,6 +259,12 @@ bool ClientState::is_all_taken() const {
 uint64_t ClientState::from(uint64_t bundle) const {
   const auto it = bundles_.find(bundle);
   return it == bundles_.end() ? 0 : it->second.from;
+}
+
+bool ClientState::is_over(uint64_t bundle) const {
+  const auto it = bundles_.find(bundle);
+  return it == bundles_.end() ? given_.Has(bundle)
+                              : it->second.items.has_value();
 }
 
 bool ClientState::is_wanted(uint64_t bundle) const {

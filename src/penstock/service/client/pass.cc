@@ -164,7 +164,12 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
 
 std::optional<Chunk> Pass::TakeRows(int64_t max_rows) {
   while (!group_) {
-    if (!script_.empty()) return FollowScript(max_rows);
+    if (!script_.empty()) {
+      const size_t left = script_.size();
+      std::optional<Chunk> rows = FollowScript(max_rows);
+      if (rows || script_.size() == left) return rows;
+      continue;  // a group was set up, or what it was made of is lost
+    }
     if (BeginGroup()) return std::nullopt;
     const std::optional<uint64_t> bundle = Pick();
     if (!bundle) break;
@@ -278,24 +283,37 @@ void Pass::EndGroup() {
   group_.reset();
 }
 
-bool Pass::HasAll(const RowLog::Part& part) const {
-  const auto it = arrived_.find(part.bundle);
-  if (it == arrived_.end()) return false;
-  uint64_t items = 0;
-  for (const Arrived& each : it->second) {
-    items += static_cast<uint64_t>(each.chunk.rows);
+bool Pass::ClipToArrived(std::vector<RowLog::Part>& parts) const {
+  std::map<uint64_t, uint64_t> here;  // bundle -> items
+  for (RowLog::Part& part : parts) {
+    const auto [left, is_new] = here.try_emplace(part.bundle, 0);
+    const auto it = arrived_.find(part.bundle);
+    if (is_new && it != arrived_.end()) {
+      for (const Arrived& rows : it->second) {
+        left->second += static_cast<uint64_t>(rows.chunk.rows);
+      }
+    }
+    if (left->second < part.items && !client_->is_over(part.bundle)) {
+      return false;
+    }
+    part.items = std::min(part.items, left->second);
+    left->second -= part.items;
   }
-  return items >= part.items;
+  std::erase_if(parts,
+                [](const RowLog::Part& part) { return part.items == 0; });
+  return true;
 }
 
 // Rows come as they came before. They were bound to this reader then, so each
-// of them comes again, sooner or later.
+// of them comes again, sooner or later; at most once, some may be lost.
 std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
   RowLog::Entry& entry = script_.front();
   if (!entry.is_stitched) {
     RowLog::Part& part = entry.parts[0];
-    const auto it = arrived_.find(part.bundle);
-    if (it == arrived_.end()) return std::nullopt;
+    if (!arrived_.contains(part.bundle)) {
+      if (client_->is_over(part.bundle)) script_.pop_front();
+      return std::nullopt;
+    }
     Chunk rows =
         TakeFrom(part.bundle,
                  std::min(max_rows, static_cast<int64_t>(part.items)), true);
@@ -303,13 +321,11 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
     if (part.items == 0) script_.pop_front();
     return rows;
   }
-  for (const RowLog::Part& part : entry.parts) {
-    if (!HasAll(part)) return std::nullopt;
-  }
   Pool pool;
   pool.pass = entry.pass;
   pool.parts = entry.parts;
-  for (const RowLog::Part& part : entry.parts) {
+  if (!ClipToArrived(pool.parts)) return std::nullopt;
+  for (const RowLog::Part& part : pool.parts) {
     uint64_t left = part.items;
     while (left > 0) {
       Chunk rows = TakeFrom(part.bundle, static_cast<int64_t>(left), false);
@@ -318,9 +334,10 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
       pool.chunks.push_back(std::move(rows));
     }
   }
-  log_.BeginStitched(entry.pass, entry.parts);
-  group_ = std::move(pool);
   script_.pop_front();
+  if (pool.parts.empty()) return std::nullopt;
+  log_.BeginStitched(pool.pass, pool.parts);
+  group_ = std::move(pool);
   return std::nullopt;
 }
 

@@ -144,7 +144,9 @@ class Pass final : public ReadingSink,
   // A pool that has enough, or to which nothing more will come.
   bool BeginGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool HasAll(const RowLog::Part& part) const
+  // Leaves in `parts` what has come of them; false: more comes, sooner or
+  // later.
+  bool ClipToArrived(std::vector<RowLog::Part>& parts) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t PassOf(uint64_t bundle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsAllDelivered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
