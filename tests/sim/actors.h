@@ -118,10 +118,23 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
     uint64_t next;
     std::function<bool(const service::FrameHead&)> frame;
     std::function<void(const std::string&)> broken;
+    bool is_counted = false;  // among the readings of its run
+  };
+  // A lease that is being computed, or was.
+  struct Run {
+    service::Lease lease;
+    int readings = 0;
+    bool is_taken = false;  // a reader has all of it
+    int64_t taken_ms = 0;   // when it drains: since when nobody reads it
   };
   void Beat();
   void Compute();
   void Go(std::shared_ptr<Reading> reading);
+  // Nobody reads any more, or all was read.
+  void End(const Reading& reading, bool is_taken);
+  Run* FindRun(const Reading& reading);
+  // As WorkerServer does when it drains.
+  void HandOver();
   int64_t Paused() const;
 
   Site& site_;
@@ -131,6 +144,8 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   bool is_draining_ = false;
   uint64_t beats_ = 0;
   int64_t paused_until_ms_ = 0;
+  std::map<uint64_t, Run> runs_;  // by attempt
+  int64_t drains_since_ms_ = 0;
 };
 
 // A trainer and the engine beside it.
@@ -152,6 +167,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   void Leave();
 
   bool has_ended() const { return has_ended_; }
+  bool has_failed() const { return has_failed_; }  // and was told so
   bool has_left() const { return has_left_; }
   bool is_heard() const { return is_heard_; }  // that it has left
   uint32_t slot() const { return slot_; }
@@ -211,6 +227,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   std::vector<Item> ledger_;
   bool is_dead_ = false;
   bool has_ended_ = false;
+  bool has_failed_ = false;
   bool has_left_ = false;
   bool is_heard_ = false;
   bool is_training_ = false;

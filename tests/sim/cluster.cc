@@ -35,6 +35,7 @@ class Cluster final {
       StartConsumer(slot, slots, {});
     }
     ScheduleFaults();
+    Supervise();
     World& world = site_.world;
     while (!IsOver() && site_.failure.empty() && world.now_ms() < kMostMs) {
       if (!world.Step()) break;
@@ -162,31 +163,32 @@ class Cluster final {
     const std::vector<Item> ledger = Delivered();
     site_.world.Tell(
         absl::StrCat("a checkpoint after ", ledger.size(), " items"));
-    const auto generation = GenerationOf(states[0]);
     site_.world.After(site_.world.rng().Between(10, 4'000),
-                      [this, states, ledger, generation] {
-                        // One of before a restore that came in between is of no
-                        // use.
-                        for (const auto& consumer : consumers_) {
-                          if (!consumer->saved() ||
-                              GenerationOf(*consumer->saved()) != generation) {
-                            return;
-                          }
-                        }
-                        for (const auto& consumer : consumers_) consumer->Die();
-                        consumers_.clear();
+                      [this, states, ledger] {
+                        checkpoint_ = states;
                         base_ = ledger;
-                        Restore(states);
+                        Restore();
                       });
   }
 
-  static uint64_t GenerationOf(const Saved& saved) {
-    return saved.journal.base().epoch().generation();
+  // Whoever runs trainers starts all of them again when one has failed.
+  void Supervise() {
+    constexpr int kMostRestarts = 20;
+    site_.world.After(1'000, [this] { Supervise(); });
+    const bool has_failed = std::ranges::any_of(
+        consumers_,
+        [](const auto& consumer) { return consumer->has_failed(); });
+    if (!has_failed || checkpoint_.empty() || restarts_ > kMostRestarts) return;
+    ++restarts_;
+    Restore();
   }
 
   // Each its own, or all of them to however many there are.
-  void Restore(const std::vector<Saved>& states) {
+  void Restore() {
+    for (const auto& consumer : consumers_) consumer->Die();
+    consumers_.clear();
     Rng& rng = site_.world.rng();
+    const std::vector<Saved>& states = checkpoint_;
     const auto before = static_cast<uint32_t>(states.size());
     auto slots =
         rng.Chance(0.5) ? before : static_cast<uint32_t>(rng.Between(1, 4));
@@ -301,7 +303,9 @@ class Cluster final {
 
   Site site_;
   std::vector<std::shared_ptr<ConsumerActor>> consumers_;
-  std::vector<Item> base_;
+  std::vector<Item> base_;         // had before the last restore
+  std::vector<Saved> checkpoint_;  // that it was made from
+  int restarts_ = 0;
   uint64_t last_worker_ = 0;
   uint64_t last_consumer_ = 0;
   uint64_t faults_ = 0;

@@ -54,7 +54,7 @@ void ConsumerActor::KillEngine() {
 }
 
 void ConsumerActor::Open(const EnginePtr& engine) {
-  if (!IsCurrent(engine) || engine->client) return;
+  if (!IsCurrent(engine) || engine->client || has_failed_) return;
   const auto self = shared_from_this();
   site_.world.After(site_.world.rng().Between(200, 500),
                     [self, engine] { self->Open(engine); });
@@ -89,6 +89,11 @@ void ConsumerActor::Open(const EnginePtr& engine) {
           self->site_.world.Tell(absl::StrCat(
               "consumer ", self->number_,
               " may not open: ", std::string(reply.status().message())));
+          const bool is_final = absl::IsFailedPrecondition(reply.status()) ||
+                                absl::IsInvalidArgument(reply.status());
+          if (is_final && opener.request() == self->request_) {
+            self->has_failed_ = true;
+          }
           return;
         }
         if (reply->phase() != OpenReply::OPEN) return;
@@ -267,7 +272,7 @@ void ConsumerActor::Take(Frame& frame) {
 }
 
 void ConsumerActor::Train() {
-  if (is_dead_ || has_ended_ || has_left_) return;
+  if (is_dead_ || has_failed_ || has_ended_ || has_left_) return;
   const auto self = shared_from_this();
   site_.world.After(site_.world.rng().Between(1, 40),
                     [self] { self->Train(); });
@@ -277,7 +282,7 @@ void ConsumerActor::Train() {
     site_.world.Tell(absl::StrCat(
         "consumer ", number_,
         " is told: ", std::string(engine.client->failure().message())));
-    is_dead_ = true;
+    has_failed_ = true;
     return;
   }
   Fill(engine);
@@ -292,6 +297,7 @@ void ConsumerActor::Train() {
     }
     site_.world.Tell(absl::StrCat("consumer ", number_, " has ended"));
     has_ended_ = true;
+    saved_ = Saved{engine.feed->Seal(), engine.feed->row(), {}};
     engine.feed->OnDelivered(engine.feed->row());
     SendRelease(engine.client->MakeRelease());
     return;

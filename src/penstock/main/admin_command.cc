@@ -48,6 +48,12 @@ constexpr Command kCommands[] = {
      "penstock jobs localhost:5050", 1},
     {"workers", "ADDRESS", "Lists the workers of a dispatcher.\n",
      "penstock workers localhost:5050", 1},
+    {"registered", "ADDRESS",
+     "Lists the pipelines that stay with a dispatcher.\n",
+     "penstock registered localhost:5050", 1},
+    {"unregister", "ADDRESS ID",
+     "Lets a registered pipeline go. ID may be a name of it.\n",
+     "penstock unregister localhost:5050 imagenet", 2},
     {"top", "ADDRESS", "Shows jobs and workers, again and again.\n",
      "penstock top localhost:5050", 1},
     {"drain", "ADDRESS WORKER",
@@ -283,8 +289,9 @@ absl::Status Show(const std::string& name, const Client& client, bool is_json) {
   }
   PENSTOCK_RETURN_IF_ERROR(found.status());
   State state = *std::move(found);
-  if (name == "jobs") state.clear_workers();
-  if (name == "workers") state.clear_jobs();
+  if (name != "state" && name != "jobs") state.clear_jobs();
+  if (name != "state" && name != "workers") state.clear_workers();
+  if (name != "state" && name != "registered") state.clear_registered();
   if (is_json) {
     std::cout << windows::JsonOf(state);
     return absl::OkStatus();
@@ -293,9 +300,12 @@ absl::Status Show(const std::string& name, const Client& client, bool is_json) {
     std::cout << "penstock " << state.version() << ", term " << state.term()
               << (state.is_disk_full() ? ", its disk is full" : "") << "\n\n";
   }
-  if (name != "workers") std::cout << JobsTable(state);
-  if (name == "state") std::cout << "\n";
-  if (name != "jobs") std::cout << WorkersTable(state);
+  if (name == "jobs") std::cout << JobsTable(state);
+  if (name == "workers") std::cout << WorkersTable(state);
+  if (name == "registered") std::cout << RegisteredTable(state);
+  if (name != "state") return absl::OkStatus();
+  std::cout << JobsTable(state) << "\n" << WorkersTable(state);
+  if (state.registered_size() > 0) std::cout << "\n" << RegisteredTable(state);
   return absl::OkStatus();
 }
 
@@ -327,6 +337,12 @@ absl::Status Act(const std::string& name, const Client& client,
     request.set_address(settings.words()[1]);
     return client.Do(&Dispatcher::Stub::Drain, request, &reply);
   }
+  if (name == "unregister") {
+    service::UnregisterRequest request;
+    service::UnregisterReply reply;
+    request.set_plan(settings.words()[1]);
+    return client.Do(&Dispatcher::Stub::Unregister, request, &reply);
+  }
   if (name == "cancel") {
     service::CancelRequest request;
     service::CancelReply reply;
@@ -350,6 +366,16 @@ std::string WorkersTable(const State& state) {
                     absl::StrJoin(worker.tags(), ",")});
   }
   return rows.size() == 1 ? "No workers.\n" : Table(rows);
+}
+
+std::string RegisteredTable(const State& state) {
+  std::vector<std::vector<std::string>> rows = {
+      {"PIPELINE", "NAMES", "BYTES", "JOBS"}};
+  for (const auto& plan : state.registered()) {
+    rows.push_back({plan.plan(), absl::StrJoin(plan.names(), ","),
+                    absl::StrCat(plan.bytes()), absl::StrCat(plan.jobs())});
+  }
+  return rows.size() == 1 ? "No registered pipelines.\n" : Table(rows);
 }
 
 std::string TopScreen(const State& before, const State& now, double seconds) {

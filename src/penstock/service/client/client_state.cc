@@ -51,6 +51,7 @@ ClientBeat ClientState::MakeBeat() const {
     *beat.add_finished() = finished;
   }
   uint32_t want = settings_.max_open;
+  uint32_t passed_on = 0;
   bool waits_for_next = false;
   if (const std::optional<uint64_t> next = NextToTake();
       next && !bundles_.contains(*next)) {
@@ -62,6 +63,7 @@ ClientBeat ClientState::MakeBeat() const {
     if (bundle.items) {
       ++want;
       beat.add_complete(number);
+      if (IsTaken(bundle)) ++passed_on;
     } else {
       beat.add_open(number);
     }
@@ -78,6 +80,7 @@ ClientBeat ClientState::MakeBeat() const {
   }
   if (is_full_ && !waits_for_next) want = 0;
   beat.set_want(want);
+  beat.set_passed_on(passed_on);
   return beat;
 }
 

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
-#include "penstock/plan/distribute.h"
 #include "penstock/service/client/places.h"
+#include "penstock/service/client/registry.h"
 
 namespace penstock::service {
 namespace {
@@ -45,11 +45,6 @@ class PassStream final : public engine::Stream {
   const uint64_t stream_;
   const std::shared_ptr<Pass> pass_;
 };
-
-rpc::Credentials CredentialsOf(const plan::Distribution& distribution) {
-  return {distribution.ca_file(), distribution.cert_file(),
-          distribution.key_file(), distribution.token_file()};
-}
 
 }  // namespace
 
@@ -104,25 +99,19 @@ absl::StatusOr<Consumer::Source> Consumer::SourceOf(
   PENSTOCK_ASSIGN_OR_RETURN(plan::Division division,
                             plan::Divide(distribution.plan()));
   source.division = std::make_shared<plan::Division>(std::move(division));
-  PlanBundle bundle;
-  bundle.set_plan(distribution.plan().SerializeAsString());
-  *bundle.mutable_defaults() = options_.defaults;
-  bundle.set_directory(options_.directory);
-  for (const std::string& id : plan::CapturesOf(distribution.plan())) {
-    if (environment.sources == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the array ", id, " is not here"));
-    }
-    PENSTOCK_ASSIGN_OR_RETURN(const Buffer bytes,
-                              environment.sources->Capture(id));
-    PlanBundle::Capture* capture = bundle.add_captures();
-    capture->set_id(id);
-    capture->set_bytes(bytes.As<char>(), bytes.size());
+  ServiceLink::Pipeline pipeline;
+  pipeline.registered = distribution.registered();
+  if (pipeline.registered.empty()) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const PlanBundle bundle,
+        BundleOf(distribution.plan(), options_.defaults, options_.directory,
+                 environment.sources));
+    pipeline.bundle = bundle.SerializeAsString();
   }
   PENSTOCK_ASSIGN_OR_RETURN(
       source.link,
       ServiceLink::Make(distribution.address(), CredentialsOf(distribution),
-                        std::move(bundle)));
+                        std::move(pipeline)));
   sources_[node] = source;
   return source;
 }

@@ -145,21 +145,39 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
             stitcher_->Begin(std::move(group_->chunks), group_->pass));
       }
     }
-    PENSTOCK_ASSIGN_OR_RETURN(engine::Pull pull, stitcher_->Next(request));
+    PENSTOCK_ASSIGN_OR_RETURN(engine::Pull pull, NextOfGroup(request));
     if (pull.is_blocked()) return pull;
-    MutexLock lock(&mutex_);
-    if (pull.is_end()) {
-      EndGroup();
-      continue;
+    const auto rows =
+        static_cast<uint64_t>(pull.is_end() ? 0 : pull.chunk.rows);
+    bool is_last = pull.is_end();
+    if (!is_last && !ahead_) {
+      // A state inside a group serves the same readers alone: whether this is
+      // its last row is found out at once.
+      engine::Request one = request;
+      one.max_rows = 1;
+      absl::StatusOr<engine::Pull> ahead = stitcher_->Next(one);
+      is_last = ahead.ok() && ahead->is_end();
+      if (!ahead.ok() || !(ahead->is_end() || ahead->is_blocked())) {
+        ahead_ = std::move(ahead);
+      }
     }
-    const auto rows = static_cast<uint64_t>(pull.chunk.rows);
+    MutexLock lock(&mutex_);
     log_.AddStitchedRows(rows);
+    if (is_last) EndGroup();
+    if (rows == 0) continue;
     const uint64_t before = log_.end() - rows;
     if (before >= first_row_) return pull;
     const auto skip = static_cast<int64_t>(first_row_ - before);
     if (skip >= pull.chunk.rows) continue;
     return engine::Pull::Rows(Slice(pull.chunk, skip, pull.chunk.rows - skip));
   }
+}
+
+absl::StatusOr<engine::Pull> Pass::NextOfGroup(const engine::Request& request) {
+  if (!ahead_) return stitcher_->Next(request);
+  absl::StatusOr<engine::Pull> ahead = *std::move(ahead_);
+  ahead_.reset();
+  return ahead;
 }
 
 std::optional<Chunk> Pass::TakeRows(int64_t max_rows) {
@@ -226,7 +244,13 @@ Chunk Pass::TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given) {
     reader->second.reading->AddCredit(front.bytes);
   }
   queue.pop_front();
-  if (queue.empty()) arrived_.erase(bundle);
+  if (queue.empty()) {
+    arrived_.erase(bundle);
+    // Where several share the rest, another one may come here now.
+    if (options_.distribution.readers() > 1 && client_->is_over(bundle)) {
+      Tell();
+    }
+  }
   if (arrived_bytes_ < options_.budget_bytes / 2 && client_->is_full()) {
     client_->set_is_full(false);
     Tell();

@@ -55,6 +55,15 @@ class DispatcherState final {
                int64_t now_ms, Writes& writes);
   // Null: there is none.
   std::shared_ptr<const std::string> FindPlan(const std::string& id) const;
+  // The id of a plan that is called by its id, or by a name that it has.
+  std::string PlanOf(const std::string& called) const;
+  // Whether a plan may have this name: InvalidArgument for one that looks like
+  // something else, AlreadyExists if it is another's.
+  absl::Status CheckName(const std::string& name, const std::string& id) const;
+  void SetName(const std::string& name, const std::string& id, Writes& writes);
+  // It is deleted in due time, once no job uses it. NotFound if it is not kept.
+  absl::Status Unregister(const std::string& called, int64_t now_ms,
+                          Writes& writes);
   const Manifest* FindManifest(uint64_t hash) const;
 
   absl::StatusOr<OpenReply> Open(const OpenRequest& request, int64_t now_ms,
@@ -117,6 +126,12 @@ class DispatcherState final {
     Manifest manifest;
     int64_t used_ms = 0;
   };
+  // A state that waits for the others of its checkpoint.
+  struct Restoring {
+    ConsumerState state;
+    int64_t since_ms = 0;
+    int64_t heard_ms = 0;  // who brings it asks again and again
+  };
   struct Epoch {
     Pass pass;
     std::unique_ptr<EpochState> state;
@@ -128,7 +143,7 @@ class DispatcherState final {
     std::map<uint32_t, Session> sessions;  // by slot
     // States of consumers that want to go on from a checkpoint, by their old
     // slots; and the hashes of those that this generation was made of.
-    std::map<uint32_t, ConsumerState> restoring;
+    std::map<uint32_t, Restoring> restoring;
     std::set<uint64_t> restored;
   };
   struct Run {
@@ -157,7 +172,17 @@ class DispatcherState final {
                          Writes& writes);
   // Takes states in; true once a new generation has begun of them.
   absl::StatusOr<bool> Restore(Run& run, const OpenRequest& request,
-                               Writes& writes);
+                               int64_t now_ms, Writes& writes);
+  // It is of the generation in force, or one that that was made of: then its
+  // consumer has had nothing since, and is where the generation began.
+  static bool IsOfNow(const Epoch& epoch, const ConsumerState& state);
+  static void SetToNow(const Epoch& epoch, ConsumerState& state);
+  // Not all of them are here. FailedPrecondition once it has taken too long.
+  absl::Status WaitForStates(Epoch& epoch, const OpenRequest& request,
+                             std::map<uint32_t, Restoring> states,
+                             int64_t now_ms, Writes& writes);
+  // Of those who do not ask any more, and so will not go on.
+  void ForgetStates(Epoch& epoch, int64_t now_ms, Writes& writes);
   absl::Status CheckSame(const Run& run, const OpenRequest& request) const;
   static Lease MakeLease(const Run& run, const Epoch& epoch,
                          const EpochState::Given& given);
@@ -184,6 +209,7 @@ class DispatcherState final {
   uint64_t counter_ = 0;
   int64_t drop_unused_ms_;  // when to look for them next
   std::map<std::string, Plan> plans_;
+  std::map<std::string, std::string> names_;  // of plans that are kept
   std::map<uint64_t, Cut> manifests_;
   EpochIndex index_;  // outlives the runs' epochs
   EpochName granted_last_;

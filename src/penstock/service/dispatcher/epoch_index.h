@@ -47,6 +47,8 @@ struct News {
 struct EpochIndex {
   // Those that might have a bundle to grant: others have none.
   std::set<EpochName> ready;
+  // Those with records of single bundles that might be folded into one.
+  std::set<EpochName> to_fold;
   // Those of which a worker has leases.
   std::map<uint64_t, std::set<EpochName>> by_worker;
   // Since it was last taken.
