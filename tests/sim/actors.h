@@ -119,6 +119,7 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
     std::function<bool(const service::FrameHead&)> frame;
     std::function<void(const std::string&)> broken;
     bool is_counted = false;  // among the readings of its run
+    int waits = 0;            // for its lease
   };
   // A lease that is being computed, or was.
   struct Run {

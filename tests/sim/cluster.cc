@@ -271,7 +271,7 @@ class Cluster final {
                             " came ", count, " times");
       }
     }
-    if (site_.plan.is_at_most_once) return "";
+    if (site_.plan.is_at_most_once && !site_.plan.is_calm()) return "";
     // When all others have ended, what the last one leaves is nobody's.
     std::set<Item> left;
     if (site_.plan.departures > 0) left = LeftBehind();
@@ -379,6 +379,11 @@ Plan Plan::Random(uint64_t seed) {
     plan.most_held = rng.Chance(0.5) ? 0 : static_cast<uint64_t>(rng.Below(6));
   }
   return plan;
+}
+
+Plan Plan::Of(uint64_t seed) {
+  constexpr uint64_t kDrainingEach = 8;
+  return seed % kDrainingEach == 0 ? Draining(seed) : Random(seed);
 }
 
 Plan Plan::Draining(uint64_t seed) {

@@ -57,6 +57,8 @@ struct Plan {
   static Plan Random(uint64_t seed);
   // Nothing fails; workers are drained, and consumers may leave.
   static Plan Draining(uint64_t seed);
+  // Of a seed: now one, now the other.
+  static Plan Of(uint64_t seed);
   bool is_calm() const;
   std::string ToString() const;
 };

@@ -21,7 +21,7 @@ using penstock::sim::Simulate;
 constexpr int kMostShown = 10;
 
 int Story(uint64_t seed) {
-  const Plan plan = Plan::Random(seed);
+  const Plan plan = Plan::Of(seed);
   const Outcome outcome = Simulate(plan, true);
   std::printf("%s\n", plan.ToString().c_str());
   for (const std::string& line : outcome.story) {
@@ -38,7 +38,7 @@ int All(uint64_t first, uint64_t last, bool stops) {
   const auto start = std::chrono::steady_clock::now();
   uint64_t wrong = 0, items = 0, faults = 0;
   for (uint64_t seed = first; seed <= last; ++seed) {
-    const Plan plan = Plan::Random(seed);
+    const Plan plan = Plan::Of(seed);
     const Outcome outcome = Simulate(plan, false);
     items += outcome.items;
     faults += outcome.faults;

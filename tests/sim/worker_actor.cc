@@ -9,6 +9,8 @@ namespace {
 constexpr int64_t kDrainPatienceMs = 4'000;
 constexpr int64_t kTakenPatienceMs = 500;
 constexpr int64_t kDrainStepMs = 50;
+constexpr int64_t kWaitMs = 50;  // for a lease
+constexpr int kMostWaits = 10;
 
 }  // namespace
 
@@ -145,9 +147,8 @@ void WorkerActor::Read(const service::EpochId& epoch, uint64_t bundle,
                        std::function<bool(const FrameHead&)> frame,
                        std::function<void(const std::string&)> broken) {
   state_.Hurry(epoch, bundle);
-  auto reading = std::make_shared<Reading>(Reading{epoch, bundle, attempt, from,
-                                                   std::move(frame),
-                                                   std::move(broken), false});
+  auto reading = std::make_shared<Reading>(Reading{
+      epoch, bundle, attempt, from, std::move(frame), std::move(broken)});
   Go(reading);
 }
 
@@ -163,7 +164,13 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
   };
   if (Paused() > 0) return site_.world.After(Paused(), again);
   const Lease* lease = state_.Find(reading->epoch, reading->bundle);
-  if (lease == nullptr) return broken("it does not hold that bundle");
+  if (lease == nullptr) {
+    // Its lease may be on its way.
+    if (is_draining_ || ++reading->waits > kMostWaits) {
+      return broken("it does not hold that bundle");
+    }
+    return site_.world.After(kWaitMs, again);
+  }
   Run* run = FindRun(*reading);
   // Not begun yet.
   if (run == nullptr) return site_.world.After(10, again);

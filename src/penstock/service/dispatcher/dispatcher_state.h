@@ -40,6 +40,7 @@ class DispatcherState final {
     // Without a run that uses it: a plan or manifest is deleted.
     int64_t unused_timeout_ms = 3'600'000;
     int max_crashes = 5;
+    size_t most_records = 1'024;  // of bundles that are done, in an epoch
   };
 
   // `records`: all that the terms before have written. DataLoss names one that

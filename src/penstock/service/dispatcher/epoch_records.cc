@@ -3,15 +3,10 @@
 #include "penstock/service/dispatcher/records.h"
 
 namespace penstock::service {
-namespace {
-
-// Records of single bundles that an epoch may have while it goes on: digests of
-// attempts are compared with the last ones.
-constexpr size_t kMostDigests = 1'024;
-
-}  // namespace
 
 void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
+  // A full disk may have refused that it goes.
+  if (folded_.Has(bundle)) return;
   Bundle& found = begun_[bundle];
   found.from = bind.from();
   found.is_recovered = true;
@@ -42,10 +37,16 @@ void EpochState::Recover(uint64_t bundle, const DoneRecord& done) {
 void EpochState::Recover(const BundleSet& folded) {
   folded_ = folded;
   done_.AddAll(folded);
+  // Of those that the generation began with.
+  std::erase_if(begun_, [&](const auto& entry) {
+    if (!folded.Has(entry.first)) return false;
+    unowned_.erase(entry.first);
+    return true;
+  });
 }
 
 bool EpochState::Fold(size_t most, Writes& writes) {
-  const size_t kept = is_done() ? 0 : kMostDigests;
+  const size_t kept = is_done() ? 0 : settings_.most_records;
   size_t folded = 0;
   while (digests_.size() > kept && folded < most) {
     const auto first = digests_.begin();

@@ -46,6 +46,9 @@ class EpochState final {
     // A bundle that was being computed whenever so many workers died is not
     // tried again.
     int max_crashes = 5;
+    // Records of single bundles that are done, while the epoch goes on: digests
+    // of attempts are compared with the last ones.
+    size_t most_records = 1'024;
   };
   struct Given {
     uint64_t bundle;
