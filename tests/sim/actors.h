@@ -10,26 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "penstock/base/clock.h"
 #include "penstock/service/client/client_state.h"
 #include "penstock/service/dispatcher/dispatcher.h"
 #include "penstock/service/store/memory_store.h"
 #include "penstock/service/worker/worker_state.h"
+#include "sim/clock.h"
 #include "sim/cluster.h"
 #include "sim/row_feed.h"
 #include "sim/world.h"
 
 namespace penstock::sim {
-
-// The world's time.
-class VirtualClock final : public Clock {
- public:
-  explicit VirtualClock(const World& world) : world_(world) {}
-  int64_t NowNanos() const override { return world_.now_ms() * 1'000'000; }
-
- private:
-  const World& world_;
-};
 
 class DispatcherActor;
 class WorkerActor;

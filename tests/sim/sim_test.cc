@@ -2,6 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "sim/cluster.h"
+#include "sim/crowd.h"
 
 namespace penstock::sim {
 namespace {
@@ -47,6 +48,25 @@ TEST(Sim, AQuietEpochIsQuick) {
   const Outcome outcome = Simulate(plan, false);
   EXPECT_TRUE(outcome.is_right) << outcome.what;
   EXPECT_LT(outcome.virtual_ms, 5'000);
+}
+
+// What a dispatcher holds depends on who is there, not on how long they are.
+TEST(Sim, NothingPilesUpWithManyWorkers) {
+  Crowd crowd;
+  crowd.workers = kSeeds / 20;
+  crowd.jobs = kSeeds / 1'000 + 2;
+  crowd.bundle_ms = 1'000;
+  crowd.seconds = 30;
+  const CrowdOutcome outcome = Gather(crowd);
+  const Piles middle = outcome.Most(1.0 / 3, 2.0 / 3);
+  const Piles end = outcome.Most(2.0 / 3, 1);
+  const uint64_t readers = crowd.jobs * crowd.readers;
+  EXPECT_GT(end.done - middle.done, 1'000) << outcome.ToString(crowd);
+  EXPECT_LE(end.parked, crowd.workers + readers);
+  EXPECT_LE(end.senders, crowd.workers + readers);
+  EXPECT_LE(end.bundles, middle.bundles * 11 / 10 + 10);
+  EXPECT_LE(end.records, middle.records * 11 / 10 + 10)
+      << outcome.ToString(crowd);
 }
 
 }  // namespace

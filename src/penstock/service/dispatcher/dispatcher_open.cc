@@ -130,6 +130,16 @@ absl::Status DispatcherState::WaitForStates(
       states.erase(state.slot());
     }
   }
+  // Who has taken its place with a state of before, and had nothing since, is
+  // to bring that again.
+  for (const uint32_t slot : missing) {
+    const auto session = epoch.sessions.find(slot);
+    if (is_new && session != epoch.sessions.end() &&
+        session->second.is_at_start) {
+      Tell(epoch);
+      epoch.sessions.erase(session);
+    }
+  }
   epoch.restoring = std::move(states);
   if (epoch.restoring.empty()) epoch.state->MarkReady();
   if (is_new || is_late) WriteEpoch(epoch, writes);
@@ -173,7 +183,7 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
     // asks again, itself or as another that starts from there once more.
     const auto session = epoch->sessions.find(request.slot());
     const bool has_place =
-        run.record.slots() == request.slots() &&
+        run.record.slots() == request.slots() && epoch->restoring.empty() &&
         (session == epoch->sessions.end() || epoch->state->is_untouched() ||
          session->second.opener.consumer() == request.opener().consumer());
     if (has_place && IsRestoredFrom(epoch->restored, request)) return true;
@@ -308,6 +318,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
     }
     session = Session();
     session.opener = opener;
+    session.is_at_start = is_restored;
     epoch.state->SetWant(request.slot(), 0);
     Tell(epoch);
     WriteEpoch(epoch, writes);

@@ -316,6 +316,7 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   FindRun(beat.epoch().run())->used_ms = session.heard_ms;
   EpochState& state = *epoch->state;
   for (const Finished& finished : beat.finished()) {
+    session.is_at_start = false;
     if (state.Finish(beat.slot(), finished, writes)) {
       reply.add_taken(finished.bundle());
     }

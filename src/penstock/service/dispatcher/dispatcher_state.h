@@ -40,7 +40,7 @@ class DispatcherState final {
     // Without a run that uses it: a plan or manifest is deleted.
     int64_t unused_timeout_ms = 3'600'000;
     int max_crashes = 5;
-    size_t most_records = 1'024;  // of bundles that are done, in an epoch
+    size_t most_records = 256;  // of bundles that are done, in an epoch
   };
 
   // `records`: all that the terms before have written. DataLoss names one that
@@ -111,6 +111,7 @@ class DispatcherState final {
     Opener opener;
     int64_t heard_ms = 0;
     bool has_left = false;
+    bool is_at_start = false;  // of a restore, as far as it is known
   };
   // What the shares of an epoch are run with, and what it is named by.
   struct Pass {

@@ -48,7 +48,7 @@ class EpochState final {
     int max_crashes = 5;
     // Records of single bundles that are done, while the epoch goes on: digests
     // of attempts are compared with the last ones.
-    size_t most_records = 1'024;
+    size_t most_records = 256;
   };
   struct Given {
     uint64_t bundle;
