@@ -58,6 +58,7 @@ class Distributing(Pipeline):
         job: str | None = None,
         *,
         visitation: str = "exactly_once",
+        sharding: str | None = None,
         order: str | None = None,
         reader: int = 0,
         num_readers: int = 1,
@@ -88,7 +89,16 @@ class Distributing(Pipeline):
             job: A name that readers of one job share. A name of its own if left
                 out.
             visitation: "exactly_once"; or "at_most_once", which is not slowed
-                down by a worker's loss and may lose what that worker had.
+                down by a worker's loss and may lose what that worker had; or
+                "each_worker", with which every worker runs the whole pipeline,
+                in an order of its own where that is random, and elements of all
+                of them come; or "static", with which each of the workers that
+                the dispatcher was told of has the share of it that `sharding`
+                says, and nobody else.
+            sharding: With "static", of what each of n workers has every n-th:
+                "file", of the files that are read; "data", of the elements that
+                all of them then compute; "file_or_data", of the files if there
+                are enough; "hint", of what `shard(ps.SHARD_HINT, 0)` is given.
             order: "deterministic": the same order for any number of workers,
                 whatever fails.
             reader: Which of `num_readers` this is. Each element comes to one of
@@ -105,6 +115,7 @@ class Distributing(Pipeline):
             service,
             job,
             visitation=visitation,
+            sharding=sharding,
             order=order,
             reader=reader,
             num_readers=num_readers,
@@ -120,6 +131,7 @@ def settings(
     job: str | None,
     *,
     visitation: str,
+    sharding: str | None,
     order: str | None,
     reader: int,
     num_readers: int,
@@ -130,18 +142,22 @@ def settings(
     """The Distribution message of a call, but for the plan."""
     body: Json = {
         "address": address_of(service),
-        "visitation": _word(
+        "visitation": word(
             "visitation",
             visitation,
             ("exactly_once", "at_most_once", "each_worker", "static"),
         ),
         "reader": _count("reader", reader),
         "readers": _count("num_readers", num_readers),
-        "on_existing": _word(
+        "on_existing": word(
             "on_existing", on_existing, ("error", "attach", "fresh")
         ),
         **(credentials or Credentials()).to_json(),
     }
+    if sharding is not None:
+        body["sharding"] = word(
+            "sharding", sharding, ("file", "data", "file_or_data", "hint")
+        )
     if job is not None:
         if not isinstance(job, str) or not job:
             raise refused(
@@ -150,7 +166,7 @@ def settings(
             )
         body["job"] = job
     if order is not None:
-        _word("order", order, ("deterministic",))
+        word("order", order, ("deterministic",))
         body["is_ordered"] = True
     if compression is not None:
         body["compression"] = compression
@@ -167,7 +183,7 @@ def address_of(service: str) -> str:
     return service.removeprefix(_SCHEME).rstrip("/")
 
 
-def _word(name: str, given: str, known: tuple[str, ...]) -> str:
+def word(name: str, given: str, known: tuple[str, ...]) -> str:
     if given not in known:
         words = " or ".join(f'"{word}"' for word in known)
         raise refused(

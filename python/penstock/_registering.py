@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock import _captures, _engine, _options
 from penstock._connection import working_directory
-from penstock._distributing import Credentials, address_of, settings
+from penstock._distributing import Credentials, address_of, settings, word
 from penstock._errors import InvalidTypeError, PenstockError
 from penstock._location import refused
 from penstock._pipeline import UNKNOWN_CARDINALITY, Json, Pipeline, append
@@ -115,10 +115,13 @@ def from_registered(
     Raises:
         NotFoundError: The service has no such pipeline.
     """
+    # The others are divided by worker, which is part of what is registered.
+    word("visitation", visitation, ("exactly_once", "at_most_once"))
     distribution = settings(
         service,
         job,
         visitation=visitation,
+        sharding=None,
         order=order,
         reader=reader,
         num_readers=num_readers,

@@ -30,6 +30,8 @@ struct Plan {
   uint64_t most_items = 9;  // of a bundle; some have none
   bool is_ordered = false;
   bool is_at_most_once = false;
+  bool is_static = false;       // `bundles` are the workers' shards
+  bool is_each_worker = false;  // each worker that comes has a bundle
   // Of the pipeline after the client (row_feed.h), and of its frames.
   uint64_t group_size = 1;
   uint64_t group_rows = 1;
@@ -61,6 +63,7 @@ struct Plan {
   static Plan Of(uint64_t seed);
   bool is_calm() const;
   std::string ToString() const;
+  bool is_by_worker() const { return is_static || is_each_worker; }
 };
 
 struct Outcome {

@@ -63,8 +63,10 @@ void ConsumerActor::Open(const EnginePtr& engine) {
   request.mutable_opener()->set_request(request_);
   request.set_job("job");
   request.set_plan("plan");
-  request.set_visitation(site_.plan.is_at_most_once ? service::AT_MOST_ONCE
-                                                    : service::EXACTLY_ONCE);
+  request.set_visitation(site_.plan.is_static         ? service::STATIC
+                         : site_.plan.is_each_worker  ? service::EACH_WORKER
+                         : site_.plan.is_at_most_once ? service::AT_MOST_ONCE
+                                                      : service::EXACTLY_ONCE);
   request.set_is_ordered(site_.plan.is_ordered);
   request.set_slot(slot_);
   request.set_slots(slots_);
@@ -89,9 +91,12 @@ void ConsumerActor::Open(const EnginePtr& engine) {
           self->site_.world.Tell(absl::StrCat(
               "consumer ", self->number_,
               " may not open: ", std::string(reply.status().message())));
-          const bool is_final = absl::IsFailedPrecondition(reply.status()) ||
-                                absl::IsInvalidArgument(reply.status());
-          if (is_final && opener.request() == self->request_) {
+          if (absl::IsInvalidArgument(reply.status())) {
+            self->site_.failure = absl::StrCat(
+                "refused: ", std::string(reply.status().message()));
+          }
+          if (absl::IsFailedPrecondition(reply.status()) &&
+              opener.request() == self->request_) {
             self->has_failed_ = true;
           }
           return;

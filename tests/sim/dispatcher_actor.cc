@@ -17,6 +17,11 @@ void DispatcherActor::Start() {
   options.settings.max_crashes = 1'000;
   options.settings.most_records = 2;
   options.holder = "sim";
+  if (site_.plan.is_static) {
+    for (int i = 1; i <= site_.plan.workers; ++i) {
+      options.settings.workers.push_back(absl::StrCat("w", i));
+    }
+  }
   // It ends, as its process would; whoever watches it starts another.
   options.on_failure = [this](const absl::Status& status) {
     site_.world.Tell(

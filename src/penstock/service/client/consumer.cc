@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
+#include "penstock/plan/divide_by_worker.h"
 #include "penstock/service/client/places.h"
 #include "penstock/service/client/registry.h"
 
@@ -21,7 +22,10 @@ class PassStream final : public engine::Stream {
         consumer_(consumer),
         stream_(stream),
         pass_(std::move(pass)) {}
-  ~PassStream() override { consumer_->OnStreamEnd(stream_); }
+  ~PassStream() override {
+    pass_->ForgetReader();
+    consumer_->OnStreamEnd(stream_);
+  }
 
  protected:
   absl::StatusOr<engine::Pull> DoNext(const engine::Request& request) override {
@@ -96,22 +100,27 @@ absl::StatusOr<Consumer::Source> Consumer::SourceOf(
     return it->second;
   }
   Source source;
-  PENSTOCK_ASSIGN_OR_RETURN(plan::Division division,
-                            plan::Divide(distribution.plan()));
-  source.division = std::make_shared<plan::Division>(std::move(division));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      plan::Division division,
+      plan::DivideFor(distribution.plan(), distribution.visitation(),
+                      distribution.sharding()));
   ServiceLink::Pipeline pipeline;
   pipeline.registered = distribution.registered();
   if (pipeline.registered.empty()) {
     PENSTOCK_ASSIGN_OR_RETURN(
-        const PlanBundle bundle,
-        BundleOf(distribution.plan(), options_.defaults, options_.directory,
-                 environment.sources));
+        PlanBundle bundle, BundleOf(distribution.plan(), options_.defaults,
+                                    options_.directory, environment.sources));
+    if (division.by_worker) {
+      bundle.set_visitation(distribution.visitation());
+      bundle.set_sharding(distribution.sharding());
+    }
     pipeline.bundle = bundle.SerializeAsString();
   }
+  source.division = std::make_shared<plan::Division>(std::move(division));
   PENSTOCK_ASSIGN_OR_RETURN(
       source.link,
       ServiceLink::Make(distribution.address(), CredentialsOf(distribution),
-                        std::move(pipeline)));
+                        std::move(pipeline), environment.frames));
   sources_[node] = source;
   return source;
 }

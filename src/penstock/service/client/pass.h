@@ -64,6 +64,8 @@ class Pass final : public ReadingSink,
   // The first call opens the pass.
   absl::StatusOr<engine::Pull> Next(const engine::Request& request)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Next() is not called again: who waited is not woken, nor kept alive.
+  void ForgetReader() ABSL_LOCKS_EXCLUDED(mutex_);
   // That Next() gives next.
   uint64_t row() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -181,6 +183,7 @@ class Pass final : public ReadingSink,
   std::map<uint64_t, std::deque<Arrived>> arrived_ ABSL_GUARDED_BY(mutex_);
   uint64_t arrived_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<uint64_t> current_ ABSL_GUARDED_BY(mutex_);  // bundle
+  bool is_turn_over_ ABSL_GUARDED_BY(mutex_) = false;        // a frame of it
   std::map<uint64_t, Pool> pools_ ABSL_GUARDED_BY(mutex_);   // by pass
   std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together
   // Touched by Next() alone, but for its making.

@@ -16,19 +16,22 @@ namespace penstock::service {
 
 absl::StatusOr<std::shared_ptr<ServiceLink>> ServiceLink::Make(
     const std::string& dispatcher, const rpc::Credentials& credentials,
-    Pipeline pipeline) {
+    Pipeline pipeline, std::shared_ptr<FrameMemory> frames) {
   PENSTOCK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
                             rpc::MakeChannel(dispatcher, credentials));
   return std::shared_ptr<ServiceLink>(
-      new ServiceLink(dispatcher, credentials, std::move(pipeline), channel));
+      new ServiceLink(dispatcher, credentials, std::move(pipeline),
+                      std::move(frames), channel));
 }
 
 ServiceLink::ServiceLink(const std::string& address,
                          const rpc::Credentials& credentials, Pipeline pipeline,
+                         std::shared_ptr<FrameMemory> frames,
                          const std::shared_ptr<grpc::Channel>& channel)
     : address_(address),
       credentials_(credentials),
       pipeline_(std::move(pipeline)),
+      frames_(std::move(frames)),
       stub_(Dispatcher::NewStub(channel)) {}
 
 absl::StatusOr<std::string> ServiceLink::Register(grpc::ClientContext& hello,
@@ -130,7 +133,7 @@ void ServiceLink::OnSocket(const std::string& address,
     known = {socket, nullptr};
   }
   absl::StatusOr<std::shared_ptr<WorkerMemory>> memory =
-      WorkerMemory::Connect(socket);
+      WorkerMemory::Connect(socket, frames_);
   if (!memory.ok()) return;
   MutexLock lock(&mutex_);
   memories_[address].memory = *std::move(memory);

@@ -27,7 +27,7 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   };
   static absl::StatusOr<std::shared_ptr<ServiceLink>> Make(
       const std::string& dispatcher, const rpc::Credentials& credentials,
-      Pipeline pipeline);
+      Pipeline pipeline, std::shared_ptr<FrameMemory> frames);
 
   const std::string& address() const { return address_; }
   const rpc::Credentials& credentials() const { return credentials_; }
@@ -71,11 +71,13 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
 
  private:
   ServiceLink(const std::string& address, const rpc::Credentials& credentials,
-              Pipeline pipeline, const std::shared_ptr<grpc::Channel>& channel);
+              Pipeline pipeline, std::shared_ptr<FrameMemory> frames,
+              const std::shared_ptr<grpc::Channel>& channel);
 
   const std::string address_;
   const rpc::Credentials credentials_;
   const Pipeline pipeline_;
+  const std::shared_ptr<FrameMemory> frames_;  // the trainer's, or null
   const std::unique_ptr<Dispatcher::Stub> stub_;
 
   Mutex mutex_;

@@ -42,6 +42,9 @@ struct News {
   std::set<EpochName> lows;       // the least bundle that is nobody's
   std::vector<Happening> happenings;
   bool has_work = false;  // a worker with room might get a lease
+  // Any of the workers might get one that is for nobody else.
+  bool calls_workers = false;
+  std::vector<uint64_t> called;  // then: all that there are
 };
 
 struct EpochIndex {
@@ -49,6 +52,8 @@ struct EpochIndex {
   std::set<EpochName> ready;
   // Those with records of single bundles that might be folded into one.
   std::set<EpochName> to_fold;
+  // Those whose bundles are each for one worker.
+  std::set<EpochName> by_worker_epochs;
   // Those of which a worker has leases.
   std::map<uint64_t, std::set<EpochName>> by_worker;
   // Since it was last taken.

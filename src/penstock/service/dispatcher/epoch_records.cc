@@ -7,7 +7,9 @@ namespace penstock::service {
 void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
   // A full disk may have refused that it goes.
   if (folded_.Has(bundle)) return;
+  RecoverPass(bundle, bind.worker());
   Bundle& found = begun_[bundle];
+  found.maker = bind.worker();
   found.from = bind.from();
   found.is_recovered = true;
   if (found.slot) owned_[*found.slot].erase(bundle);
@@ -23,6 +25,7 @@ void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
 }
 
 void EpochState::Recover(uint64_t bundle, const DoneRecord& done) {
+  RecoverPass(bundle, done.worker());
   const auto it = begun_.find(bundle);
   if (it != begun_.end()) {
     if (it->second.slot) owned_[*it->second.slot].erase(bundle);
@@ -46,7 +49,9 @@ void EpochState::Recover(const BundleSet& folded) {
 }
 
 bool EpochState::Fold(size_t most, Writes& writes) {
-  const size_t kept = is_done() ? 0 : settings_.most_records;
+  size_t kept = is_done() ? 0 : settings_.most_records;
+  // Their records say who had which pass; there are as many as workers.
+  if (is_by_worker()) kept = digests_.size();
   size_t folded = 0;
   while (digests_.size() > kept && folded < most) {
     const auto first = digests_.begin();
