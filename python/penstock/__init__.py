@@ -80,6 +80,7 @@ from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
 )
 from penstock._python import native, python_function
+from penstock._registering import from_registered, register, unregister
 from penstock._report import Prediction
 from penstock._spec import DatasetSpec, TensorSpec
 from penstock._stats import IteratorStats, NodeStats
@@ -141,17 +142,20 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "from_registered",
     "int8",
     "int16",
     "int32",
     "int64",
     "native",
     "python_function",
+    "register",
     "string",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "unregister",
     *_functions.__all__,
 ]
 

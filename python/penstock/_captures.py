@@ -60,10 +60,10 @@ class RowsCapture:
         data = os.pread(self._fd, self._size, 0)
         while len(data) < self._size:
             data += os.pread(self._fd, self._size - len(data), len(data))
-        return (_rows_from_bytes, (data, self.id))
+        return (rows_from_bytes, (data, self.id))
 
 
-def _rows_from_bytes(data: bytes, id: str) -> RowsCapture:
+def rows_from_bytes(data: bytes, id: str) -> RowsCapture:
     fd = memory_file(len(data))
     with mmap.mmap(fd, len(data)) as memory:
         memory[:] = data

@@ -66,7 +66,7 @@ class Position:
         }
 
 
-def _working_directory() -> str:
+def working_directory() -> str:
     """Where relative file names start from; nothing if it was removed."""
     try:
         return os.getcwd()
@@ -149,7 +149,7 @@ class Connection:
     ) -> dict[str, Any]:
         body: dict[str, Any] = {
             "plan": dataset._plan,
-            "working_directory": _working_directory(),
+            "working_directory": working_directory(),
             "defaults": defaults,
             "last": dataset._last_states(),
         }

@@ -111,42 +111,69 @@ class Distributing(Pipeline):
                 it pays, if left out.
             credentials: For services that ask who calls.
         """
-        body: Json = {
-            "address": _address(service),
-            "visitation": _word(
-                "visitation",
-                visitation,
-                ("exactly_once", "at_most_once", "each_worker", "static"),
-            ),
-            "reader": _count("reader", reader),
-            "readers": _count("num_readers", num_readers),
-            "on_existing": _word(
-                "on_existing", on_existing, ("error", "attach", "fresh")
-            ),
-            **(credentials or Credentials()).to_json(),
-        }
-        if sharding is not None:
-            body["sharding"] = _word(
-                "sharding",
-                sharding,
-                ("file", "data", "file_or_data", "hint"),
-            )
-        if job is not None:
-            if not isinstance(job, str) or not job:
-                raise refused(
-                    InvalidTypeError,
-                    f"job must be a name, or left out; got {job!r}",
-                )
-            body["job"] = job
-        if order is not None:
-            _word("order", order, ("deterministic",))
-            body["is_ordered"] = True
-        if compression is not None:
-            body["compression"] = compression
+        body = settings(
+            service,
+            job,
+            visitation=visitation,
+            sharding=sharding,
+            order=order,
+            reader=reader,
+            num_readers=num_readers,
+            on_existing=on_existing,
+            compression=compression,
+            credentials=credentials,
+        )
         return append("received", {"distribution": body}, [self])
 
 
-def _address(service: str) -> str:
+def settings(
+    service: str,
+    job: str | None,
+    *,
+    visitation: str,
+    sharding: str | None,
+    order: str | None,
+    reader: int,
+    num_readers: int,
+    on_existing: str,
+    compression: str | None,
+    credentials: Credentials | None,
+) -> Json:
+    """The Distribution message of a call, but for the plan."""
+    body: Json = {
+        "address": address_of(service),
+        "visitation": word(
+            "visitation",
+            visitation,
+            ("exactly_once", "at_most_once", "each_worker", "static"),
+        ),
+        "reader": _count("reader", reader),
+        "readers": _count("num_readers", num_readers),
+        "on_existing": word(
+            "on_existing", on_existing, ("error", "attach", "fresh")
+        ),
+        **(credentials or Credentials()).to_json(),
+    }
+    if sharding is not None:
+        body["sharding"] = word(
+            "sharding", sharding, ("file", "data", "file_or_data", "hint")
+        )
+    if job is not None:
+        if not isinstance(job, str) or not job:
+            raise refused(
+                InvalidTypeError,
+                f"job must be a name, or left out; got {job!r}",
+            )
+        body["job"] = job
+    if order is not None:
+        word("order", order, ("deterministic",))
+        body["is_ordered"] = True
+    if compression is not None:
+        body["compression"] = compression
+    return body
+
+
+def address_of(service: str) -> str:
     if not isinstance(service, str):
         raise refused(
             InvalidTypeError,
@@ -156,7 +183,7 @@ def _address(service: str) -> str:
     return service.removeprefix(_SCHEME).rstrip("/")
 
 
-def _word(name: str, given: str, known: tuple[str, ...]) -> str:
+def word(name: str, given: str, known: tuple[str, ...]) -> str:
     if given not in known:
         words = " or ".join(f'"{word}"' for word in known)
         raise refused(

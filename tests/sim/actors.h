@@ -10,28 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "penstock/base/clock.h"
 #include "penstock/service/client/client_state.h"
 #include "penstock/service/dispatcher/dispatcher.h"
 #include "penstock/service/store/memory_store.h"
 #include "penstock/service/worker/worker_state.h"
+#include "sim/clock.h"
 #include "sim/cluster.h"
+#include "sim/row_feed.h"
 #include "sim/world.h"
 
 namespace penstock::sim {
-
-// Bundle and position of an item.
-using Item = std::pair<uint64_t, uint64_t>;
-
-// The world's time.
-class VirtualClock final : public Clock {
- public:
-  explicit VirtualClock(const World& world) : world_(world) {}
-  int64_t NowNanos() const override { return world_.now_ms() * 1'000'000; }
-
- private:
-  const World& world_;
-};
 
 class DispatcherActor;
 class WorkerActor;
@@ -124,10 +112,24 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
     uint64_t next;
     std::function<bool(const service::FrameHead&)> frame;
     std::function<void(const std::string&)> broken;
+    bool is_counted = false;  // among the readings of its run
+    int waits = 0;            // for its lease
+  };
+  // A lease that is being computed, or was.
+  struct Run {
+    service::Lease lease;
+    int readings = 0;
+    bool is_taken = false;  // a reader has all of it
+    int64_t taken_ms = 0;   // when it drains: since when nobody reads it
   };
   void Beat();
   void Compute();
   void Go(std::shared_ptr<Reading> reading);
+  // Nobody reads any more, or all was read.
+  void End(const Reading& reading, bool is_taken);
+  Run* FindRun(const Reading& reading);
+  // As WorkerServer does when it drains.
+  void HandOver();
   int64_t Paused() const;
   // A bundle that is for one worker went to that one.
   void CheckIsIts(const service::Lease& lease);
@@ -140,14 +142,21 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   bool is_draining_ = false;
   uint64_t beats_ = 0;
   int64_t paused_until_ms_ = 0;
+  std::map<uint64_t, Run> runs_;  // by attempt
+  int64_t drains_since_ms_ = 0;
 };
 
 // A trainer and the engine beside it.
 class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
  public:
+  // What it goes on from: its own place in a checkpoint, with the order of rows
+  // that was begun; or the places of all, however many there were; or nothing.
+  struct Begin {
+    std::optional<Saved> own;
+    std::vector<service::ConsumerState> all;
+  };
   ConsumerActor(Site& site, uint32_t slot, uint32_t slots, uint64_t number);
-  // From a checkpoint, or from the beginning.
-  void Start(std::vector<service::ConsumerState> states);
+  void Start(Begin begin);
   // The whole process.
   void Die() { is_dead_ = true; }
   // The engine alone; another one takes its place.
@@ -156,33 +165,48 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   void Leave();
 
   bool has_ended() const { return has_ended_; }
+  bool has_failed() const { return has_failed_; }  // and was told so
   bool has_left() const { return has_left_; }
   bool is_heard() const { return is_heard_; }  // that it has left
   uint32_t slot() const { return slot_; }
-  // What the trainer wrote down, and where it was then.
+  // What the trainer wrote down, and where it was then. A checkpoint's rows
+  // since its place are not written down again.
   const std::vector<Item>& ledger() const { return ledger_; }
-  const std::optional<service::ConsumerState>& state() const { return state_; }
+  const std::optional<Saved>& saved() const { return saved_; }
 
  private:
-  struct Given {
-    Item item;
-    service::ConsumerState after;
+  // Rows that go to the trainer together.
+  struct Frame {
+    std::deque<Row> rows;
+    service::Journal::Pass journal;
+    uint64_t place = 0;
+    uint64_t held = 0;  // rows from the place to its first one
+    bool is_taken = false;
   };
   struct Engine {
     std::optional<service::ClientState> client;
-    std::map<uint64_t, std::deque<Item>> received;  // by bundle
-    std::deque<uint64_t> order;  // bundles of items as they came
-    std::deque<Given> given;
+    std::optional<RowFeed> feed;
+    std::deque<Frame> frames;
+    std::deque<Row> expected;  // had before, and to be given once more
+    uint64_t place = 0;        // that the last frame's state names
+    std::deque<Row> held;      // rows from there on
+    bool has_taken = false;    // the trainer, a frame of it
     uint64_t reads = 0;
-    std::map<uint64_t, uint64_t> reading;  // bundle -> number of the read
+    std::map<uint64_t, uint64_t> reading;       // bundle -> number of the read
+    std::map<uint64_t, std::string> came_from;  // bundle -> worker
   };
   using EnginePtr = std::shared_ptr<Engine>;
 
   void Open(const EnginePtr& engine);
+  void OnOpened(const EnginePtr& engine, const service::Opener& opener,
+                const service::OpenReply& reply);
   void Beat(const EnginePtr& engine);
   void Act(const EnginePtr& engine,
            const service::ClientState::Actions& actions);
+  bool OnFrame(const EnginePtr& engine, const std::string& address,
+               const service::FrameHead& head);
   void Fill(Engine& engine);
+  void Take(Frame& frame);
   void SendRelease(const service::ReleaseRequest& request);
   void Train();
   bool IsCurrent(const EnginePtr& engine) const {
@@ -194,13 +218,14 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   const uint32_t slots_;
   const uint64_t number_;
   EnginePtr engine_;
-  std::vector<service::ConsumerState> begins_with_;
+  Begin begin_;
   uint64_t request_ = 0;      // that opens; the trainer's, not an engine's
-  bool is_resuming_ = false;  // it was opened, and `state_` is where it is
-  std::optional<service::ConsumerState> state_;
+  bool is_resuming_ = false;  // it was opened, and `saved_` is where it is
+  std::optional<Saved> saved_;
   std::vector<Item> ledger_;
   bool is_dead_ = false;
   bool has_ended_ = false;
+  bool has_failed_ = false;
   bool has_left_ = false;
   bool is_heard_ = false;
   bool is_training_ = false;

@@ -35,6 +35,7 @@ class Cluster final {
       StartConsumer(slot, slots, {});
     }
     ScheduleFaults();
+    Supervise();
     World& world = site_.world;
     while (!IsOver() && site_.failure.empty() && world.now_ms() < kMostMs) {
       if (!world.Step()) break;
@@ -69,11 +70,11 @@ class Cluster final {
   }
 
   void StartConsumer(uint32_t slot, uint32_t slots,
-                     std::vector<service::ConsumerState> states) {
+                     ConsumerActor::Begin begin) {
     auto consumer =
         std::make_shared<ConsumerActor>(site_, slot, slots, ++last_consumer_);
     consumers_.push_back(consumer);
-    consumer->Start(std::move(states));
+    consumer->Start(std::move(begin));
   }
 
   std::shared_ptr<WorkerActor> AnyWorker() {
@@ -161,45 +162,65 @@ class Cluster final {
   }
 
   void Checkpoint() {
-    std::vector<service::ConsumerState> states;
+    std::vector<Saved> states;
     for (const auto& consumer : consumers_) {
-      if (!consumer->state()) return;  // nothing to save yet
-      states.push_back(*consumer->state());
+      if (!consumer->saved()) return;  // nothing to save yet
+      states.push_back(*consumer->saved());
     }
     const std::vector<Item> ledger = Delivered();
     site_.world.Tell(
         absl::StrCat("a checkpoint after ", ledger.size(), " items"));
-    const uint64_t generation = states[0].epoch().generation();
-    site_.world.After(
-        site_.world.rng().Between(10, 4'000),
-        [this, states, ledger, generation] {
-          // One of before a restore that came in between is of no use.
-          for (const auto& consumer : consumers_) {
-            if (!consumer->state() ||
-                consumer->state()->epoch().generation() != generation) {
-              return;
-            }
-          }
-          Rng& rng = site_.world.rng();
-          for (const auto& consumer : consumers_) consumer->Die();
-          consumers_.clear();
-          base_ = ledger;
-          const auto before = static_cast<uint32_t>(states.size());
-          const auto slots = rng.Chance(0.5)
-                                 ? before
-                                 : static_cast<uint32_t>(rng.Between(1, 4));
-          const bool is_each_its_own = slots == before && rng.Chance(0.5);
-          site_.world.Tell(absl::StrCat("all consumers die; ", slots,
-                                        " go on from the checkpoint"));
-          for (uint32_t slot = 0; slot < slots; ++slot) {
-            std::vector<service::ConsumerState> own = states;
-            if (is_each_its_own) {
-              std::erase_if(
-                  own, [&](const auto& state) { return state.slot() != slot; });
-            }
-            StartConsumer(slot, slots, std::move(own));
-          }
+    site_.world.After(site_.world.rng().Between(10, 4'000),
+                      [this, states, ledger] {
+                        checkpoint_ = states;
+                        base_ = ledger;
+                        Restore();
+                      });
+  }
+
+  // Whoever runs trainers starts all of them again when one has failed.
+  void Supervise() {
+    constexpr int kMostRestarts = 5;
+    site_.world.After(1'000, [this] { Supervise(); });
+    const bool has_failed = std::ranges::any_of(
+        consumers_,
+        [](const auto& consumer) { return consumer->has_failed(); });
+    if (!has_failed || checkpoint_.empty() || restarts_ > kMostRestarts) return;
+    ++restarts_;
+    Restore();
+  }
+
+  // Each its own, or all of them to however many there are.
+  void Restore() {
+    for (const auto& consumer : consumers_) consumer->Die();
+    consumers_.clear();
+    Rng& rng = site_.world.rng();
+    const std::vector<Saved>& states = checkpoint_;
+    const auto before = static_cast<uint32_t>(states.size());
+    auto slots =
+        rng.Chance(0.5) ? before : static_cast<uint32_t>(rng.Between(1, 4));
+    bool is_each_its_own = slots == before && rng.Chance(0.5);
+    std::vector<service::ConsumerState> all;
+    for (const Saved& saved : states) {
+      if (auto state = StateOf(saved)) all.push_back(*std::move(state));
+    }
+    if (all.size() < before) {  // one of them is inside a group
+      slots = before;
+      is_each_its_own = true;
+    }
+    site_.world.Tell(absl::StrCat("all consumers die; ", slots,
+                                  " go on from the checkpoint"));
+    for (uint32_t slot = 0; slot < slots; ++slot) {
+      ConsumerActor::Begin begin;
+      if (is_each_its_own) {
+        begin.own = *std::ranges::find_if(states, [&](const Saved& saved) {
+          return saved.journal.base().slot() == slot;
         });
+      } else {
+        begin.all = all;
+      }
+      StartConsumer(slot, slots, std::move(begin));
+    }
   }
 
   bool IsOver() const {
@@ -258,7 +279,7 @@ class Cluster final {
                             " came ", count, " times");
       }
     }
-    if (site_.plan.is_at_most_once) return "";
+    if (site_.plan.is_at_most_once && !site_.plan.is_calm()) return "";
     if (site_.plan.is_each_worker) return CheckPasses(times);
     // When all others have ended, what the last one leaves is nobody's.
     std::set<Item> left;
@@ -332,7 +353,9 @@ class Cluster final {
 
   Site site_;
   std::vector<std::shared_ptr<ConsumerActor>> consumers_;
-  std::vector<Item> base_;
+  std::vector<Item> base_;         // had before the last restore
+  std::vector<Saved> checkpoint_;  // that it was made from
+  int restarts_ = 0;
   uint64_t last_worker_ = 0;
   uint64_t last_consumer_ = 0;
   uint64_t faults_ = 0;
@@ -396,6 +419,15 @@ Plan Plan::Random(uint64_t seed) {
   plan.engine_deaths = some(0.4, 3);
   plan.restores = some(0.3, 2);
   if (plan.restores == 0 && !plan.is_ordered) plan.departures = some(0.3, 1);
+  plan.most_rows = static_cast<uint64_t>(rng.Between(1, 3));
+  if (rng.Chance(0.4))
+    plan.group_size = static_cast<uint64_t>(rng.Between(2, 5));
+  if (rng.Chance(0.3)) plan.budget = static_cast<uint64_t>(rng.Between(4, 20));
+  // Who leaves says how many rows it had, where that is clear.
+  if (plan.departures == 0) {
+    plan.group_rows = static_cast<uint64_t>(rng.Between(1, 2));
+    plan.most_held = rng.Chance(0.5) ? 0 : static_cast<uint64_t>(rng.Below(6));
+  }
   // With numbers of their own, so that the other seeds stay what they are.
   Rng shape(seed ^ 0xb1d);
   if (!shape.Chance(0.2)) return plan;
@@ -405,7 +437,40 @@ Plan Plan::Random(uint64_t seed) {
   if (plan.is_static) plan.bundles = static_cast<uint64_t>(plan.workers);
   if (plan.is_each_worker) plan.is_ordered = false;
   plan.most_items *= 8;
+  // What each worker runs for itself is not put together here.
+  plan.group_size = plan.group_rows = 1;
   return plan;
+}
+
+Plan Plan::Of(uint64_t seed) {
+  constexpr uint64_t kDrainingEach = 8;
+  return seed % kDrainingEach == 0 ? Draining(seed) : Random(seed);
+}
+
+Plan Plan::Draining(uint64_t seed) {
+  const Plan some = Random(seed);
+  Plan plan;
+  plan.seed = seed;
+  plan.workers = some.workers + 1;
+  plan.consumers = some.consumers;
+  plan.bundles = some.bundles + 4;
+  plan.most_items = some.most_items;
+  plan.is_ordered = some.is_ordered;
+  plan.is_at_most_once = some.is_at_most_once;
+  plan.group_size = some.group_size;
+  plan.most_rows = some.most_rows;
+  plan.budget = some.budget;
+  plan.fault_ms = 3'000;
+  plan.drains = 1 + static_cast<int>(seed % 4);
+  return plan;
+}
+
+bool Plan::is_calm() const {
+  return drains > 0 && loss == 0 && duplication == 0 && broken_reads == 0 &&
+         most_delay_ms <= 5 && dispatcher_crashes == 0 && zombies == 0 &&
+         disk_errors == 0 && full_disks == 0 && worker_crashes == 0 &&
+         worker_pauses == 0 && engine_deaths == 0 && restores == 0 &&
+         departures == 0;
 }
 
 std::string Plan::ToString() const {
@@ -414,6 +479,8 @@ std::string Plan::ToString() const {
       bundles, " bundles of up to ", most_items, " items",
       is_ordered ? ", in order" : "", is_at_most_once ? ", at most once" : "",
       is_static ? ", static" : "", is_each_worker ? ", each worker" : "",
+      ", groups of ", group_size, " as ", group_rows, " rows, frames of up to ",
+      most_rows, ", up to ", most_held, " rows held, ", budget, " items wait",
       "; loss ", loss, ", duplication ", duplication, ", delay ", most_delay_ms,
       " ms, broken reads ", broken_reads, "; in ", fault_ms,
       " ms: ", dispatcher_crashes, " dispatcher crashes, ", zombies,

@@ -4,7 +4,10 @@
 // hang, and come back as others.
 //
 // Items are numbers: a trainer writes down each one that it gets. When all have
-// ended, what they wrote down must be every item of the epoch, once.
+// ended, what they wrote down must be every item of the epoch, once. Rows that
+// a checkpoint had begun to give come once more in the same order; and where
+// nothing but drains happens, no bundle is begun at one worker and ended at
+// another.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +32,12 @@ struct Plan {
   bool is_at_most_once = false;
   bool is_static = false;       // `bundles` are the workers' shards
   bool is_each_worker = false;  // each worker that comes has a bundle
+  // Of the pipeline after the client (row_feed.h), and of its frames.
+  uint64_t group_size = 1;
+  uint64_t group_rows = 1;
+  uint64_t most_rows = 1;       // of a frame
+  uint64_t most_held = 0;       // rows that it holds back
+  uint64_t budget = 1'000'000;  // items that may wait
   double loss = 0;              // of messages
   double duplication = 0;
   int64_t most_delay_ms = 5;
@@ -46,7 +55,13 @@ struct Plan {
   int restores = 0;
   int departures = 0;  // of consumers that release what they have
 
+  // Everything may happen.
   static Plan Random(uint64_t seed);
+  // Nothing fails; workers are drained, and consumers may leave.
+  static Plan Draining(uint64_t seed);
+  // Of a seed: now one, now the other.
+  static Plan Of(uint64_t seed);
+  bool is_calm() const;
   std::string ToString() const;
   bool is_by_worker() const { return is_static || is_each_worker; }
 };

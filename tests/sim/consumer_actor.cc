@@ -12,10 +12,18 @@ using service::ConsumerState;
 using service::FrameHead;
 using service::OpenReply;
 using service::OpenRequest;
+using service::RowLog;
 
 namespace {
 
-constexpr size_t kMostGiven = 3;  // rows that an engine has ready
+constexpr size_t kMostFrames = 2;  // that an engine has ready
+
+// A saved state's journal, from its place on.
+RowLog JournalOf(const Saved& saved) {
+  RowLog log(saved.journal);
+  log.TrimTo(saved.place);
+  return log;
+}
 
 }  // namespace
 
@@ -23,12 +31,12 @@ ConsumerActor::ConsumerActor(Site& site, uint32_t slot, uint32_t slots,
                              uint64_t number)
     : site_(site), slot_(slot), slots_(slots), number_(number) {}
 
-void ConsumerActor::Start(std::vector<ConsumerState> states) {
-  begins_with_ = std::move(states);
+void ConsumerActor::Start(Begin begin) {
+  begin_ = std::move(begin);
   engine_ = std::make_shared<Engine>();
   site_.world.Tell(absl::StrCat("consumer ", number_, " of slot ", slot_, "/",
-                                slots_, " starts with ", begins_with_.size(),
-                                " states"));
+                                slots_, " starts with ",
+                                begin_.own ? 1 : begin_.all.size(), " states"));
   ++request_;
   Open(engine_);
   if (is_training_) return;
@@ -46,7 +54,7 @@ void ConsumerActor::KillEngine() {
 }
 
 void ConsumerActor::Open(const EnginePtr& engine) {
-  if (!IsCurrent(engine) || engine->client) return;
+  if (!IsCurrent(engine) || engine->client || has_failed_) return;
   const auto self = shared_from_this();
   site_.world.After(site_.world.rng().Between(200, 500),
                     [self, engine] { self->Open(engine); });
@@ -64,12 +72,12 @@ void ConsumerActor::Open(const EnginePtr& engine) {
   request.set_slots(slots_);
   request.set_on_existing(OpenRequest::ATTACH);
   if (is_resuming_) {
-    *request.add_states() = *state_;
+    *request.add_states() = JournalOf(*saved_).Wanted();
     request.set_is_same_consumer(true);
+  } else if (begin_.own) {
+    *request.add_states() = JournalOf(*begin_.own).Wanted();
   } else {
-    for (const ConsumerState& state : begins_with_) {
-      *request.add_states() = state;
-    }
+    for (const ConsumerState& state : begin_.all) *request.add_states() = state;
   }
   site_.Send([self, engine, request] {
     // A call ends with the process that makes it.
@@ -83,27 +91,51 @@ void ConsumerActor::Open(const EnginePtr& engine) {
           self->site_.world.Tell(absl::StrCat(
               "consumer ", self->number_,
               " may not open: ", std::string(reply.status().message())));
+          if (absl::IsInvalidArgument(reply.status())) {
+            self->site_.failure = absl::StrCat(
+                "refused: ", std::string(reply.status().message()));
+          }
+          if (absl::IsFailedPrecondition(reply.status()) &&
+              opener.request() == self->request_) {
+            self->has_failed_ = true;
+          }
           return;
         }
         if (reply->phase() != OpenReply::OPEN) return;
-        ClientState::Settings settings;
-        settings.opener = opener;
-        settings.job = "job";
-        settings.plan = "plan";
-        settings.slot = self->slot_;
-        settings.slots = self->slots_;
-        settings.is_ordered = self->site_.plan.is_ordered;
-        settings.max_open = 3;
-        std::optional<ConsumerState> resumed;
-        if (self->is_resuming_) resumed = self->state_;
-        engine->client.emplace(settings, *reply, resumed);
-        // Where it is before the first row, too.
-        if (!resumed) self->state_ = engine->client->Save();
-        self->is_resuming_ = true;
-        self->Beat(engine);
+        self->OnOpened(engine, opener, *reply);
       });
     });
   });
+}
+
+void ConsumerActor::OnOpened(const EnginePtr& engine,
+                             const service::Opener& opener,
+                             const OpenReply& reply) {
+  ClientState::Settings settings;
+  settings.opener = opener;
+  settings.job = "job";
+  settings.plan = "plan";
+  settings.slot = slot_;
+  settings.slots = slots_;
+  settings.is_ordered = site_.plan.is_ordered;
+  settings.max_open = 3;
+  const std::optional<Saved> from = is_resuming_ ? saved_ : begin_.own;
+  std::optional<RowLog> log;
+  std::optional<ConsumerState> resumed;
+  if (from) {
+    log = JournalOf(*from);
+    resumed = log->base();
+    engine->place = from->place;
+    engine->expected = {from->since.begin(), from->since.end()};
+  }
+  engine->client.emplace(settings, reply, resumed);
+  engine->feed.emplace(
+      RowFeed::Groups{site_.plan.group_size, site_.plan.group_rows},
+      *engine->client, std::move(log), engine->place);
+  // Where it is before the first row, too.
+  saved_ = from ? *from : Saved{engine->feed->Seal(), 0, {}};
+  is_resuming_ = true;
+  Beat(engine);
 }
 
 void ConsumerActor::Beat(const EnginePtr& engine) {
@@ -139,8 +171,7 @@ void ConsumerActor::Act(const EnginePtr& engine,
       const auto it = engine->reading.find(read.bundle);
       return it != engine->reading.end() && it->second == number;
     };
-    const auto broken = [self, engine, read,
-                         is_wanted](const std::string& why) {
+    const auto broken = [engine, read, is_wanted](const std::string& why) {
       if (!is_wanted()) return;
       engine->reading.erase(read.bundle);
       engine->client->OnBroken(read.bundle, read.attempt, why);
@@ -148,17 +179,9 @@ void ConsumerActor::Act(const EnginePtr& engine,
     const auto frame = [self, engine, read, broken](const FrameHead& head) {
       if (!self->IsCurrent(engine)) return false;
       // One that a reading before has sent may still come.
-      const ClientState::Taken taken = engine->client->OnFrame(head);
-      if (taken.is_out_of_step) {
-        broken("a frame is missing");
-        return false;
-      }
-      const uint64_t first = head.position + taken.skip;
-      for (uint64_t i = 0; i < taken.take; ++i) {
-        engine->received[head.bundle].push_back({head.bundle, first + i});
-        engine->order.push_back(head.bundle);
-      }
-      return true;
+      if (self->OnFrame(engine, read.address, head)) return true;
+      broken("a frame is missing");
+      return false;
     };
     const auto it = site_.workers.find(read.address);
     const auto worker = it == site_.workers.end() ? nullptr : it->second;
@@ -174,27 +197,87 @@ void ConsumerActor::Act(const EnginePtr& engine,
   }
 }
 
-// The pipeline after the client: takes items, and has a few rows ready.
+// False: it is out of step.
+bool ConsumerActor::OnFrame(const EnginePtr& engine, const std::string& address,
+                            const FrameHead& head) {
+  const ClientState::Taken taken = engine->client->OnFrame(head);
+  if (taken.is_out_of_step) return false;
+  RowFeed& feed = *engine->feed;
+  feed.OnItems(head.bundle, head.position + taken.skip, taken.take,
+               site_.ItemsOf(head.bundle));
+  if (head.is_end) feed.OnEnd(head.bundle, head.position + head.items);
+  if (feed.waiting() >= site_.plan.budget) engine->client->set_is_full(true);
+  if (taken.take == 0) return true;
+  // Where nothing but drains happens, nobody goes on with what another one has
+  // begun to send.
+  const auto [it, is_first] = engine->came_from.emplace(head.bundle, address);
+  if (site_.plan.is_calm() && it->second != address) {
+    site_.failure =
+        absl::StrCat("bundle ", head.bundle, " was begun at ", it->second,
+                     ", which drained, and went on at ", address);
+  }
+  return true;
+}
+
+// The pipeline after the client: takes rows, and has a few frames ready. It may
+// hold rows back, so that a frame's state names one before its first.
 void ConsumerActor::Fill(Engine& engine) {
-  while (engine.given.size() < kMostGiven) {
-    std::optional<uint64_t> bundle = engine.client->NextToTake();
-    if (!bundle) {
-      if (engine.order.empty()) return;
-      bundle = engine.order.front();
-      engine.order.pop_front();
+  Rng& rng = site_.world.rng();
+  while (!engine.expected.empty()) {
+    std::optional<Row> row = engine.feed->Next();
+    if (!row) return;
+    // At most once, some of them may be lost.
+    if (!site_.plan.is_at_most_once && *row != engine.expected.front()) {
+      site_.failure =
+          absl::StrCat("after a restore, a row of bundle ", row->front().first,
+                       " came instead of one of bundle ",
+                       engine.expected.front().front().first);
+      return;
     }
-    std::deque<Item>& items = engine.received[*bundle];
-    if (items.empty()) return;  // in order: not here yet
-    const Item item = items.front();
-    items.pop_front();
-    engine.client->Take(*bundle, 1);
-    engine.client->Give(*bundle, 1);
-    engine.given.push_back({item, engine.client->Save()});
+    engine.expected.pop_front();
+    engine.held.push_back(*std::move(row));
+  }
+  while (engine.frames.size() < kMostFrames) {
+    Frame frame;
+    frame.held = engine.held.size();
+    const uint64_t most = 1 + rng.Below(site_.plan.most_rows);
+    while (frame.rows.size() < most) {
+      std::optional<Row> row = engine.feed->Next();
+      if (!row) break;
+      frame.rows.push_back(*row);
+      engine.held.push_back(*std::move(row));
+    }
+    if (frame.rows.empty()) return;
+    // What the frame before has held back came with it, or still is.
+    const uint64_t hold =
+        std::min<uint64_t>(frame.held, rng.Below(site_.plan.most_held + 1));
+    while (frame.held > hold) {
+      engine.held.pop_front();
+      ++engine.place;
+      --frame.held;
+    }
+    frame.place = engine.place;
+    frame.journal = engine.feed->Seal();
+    engine.frames.push_back(std::move(frame));
   }
 }
 
+// The first row of a frame was returned: what its state does not name is the
+// trainer's.
+void ConsumerActor::Take(Frame& frame) {
+  frame.is_taken = true;
+  engine_->has_taken = true;
+  // The engine hears of it a little later; it may be dead by then.
+  site_.world.After(
+      site_.world.rng().Between(0, 20),
+      [self = shared_from_this(), engine = engine_, place = frame.place] {
+        if (!self->IsCurrent(engine)) return;
+        engine->feed->OnDelivered(place);
+      });
+}
+
 void ConsumerActor::Train() {
-  if (is_dead_ || has_ended_ || has_left_) return;
+  if (is_dead_ || has_failed_ || has_ended_ || has_left_) return;
   const auto self = shared_from_this();
   site_.world.After(site_.world.rng().Between(1, 40),
                     [self] { self->Train(); });
@@ -204,36 +287,45 @@ void ConsumerActor::Train() {
     site_.world.Tell(absl::StrCat(
         "consumer ", number_,
         " is told: ", std::string(engine.client->failure().message())));
-    is_dead_ = true;
+    has_failed_ = true;
     return;
   }
   Fill(engine);
-  if (engine.given.empty()) {
-    // Empty bundles, and the end, come without an item.
-    engine.client->OnDelivered(engine.client->Save());
-    if (engine.client->has_ended()) {
-      site_.world.Tell(absl::StrCat("consumer ", number_, " has ended"));
-      has_ended_ = true;
-      SendRelease(engine.client->MakeRelease());
+  if (engine.feed->waiting() < site_.plan.budget / 2) {
+    engine.client->set_is_full(false);
+  }
+  if (engine.frames.empty()) {
+    if (!engine.feed->has_ended()) return;
+    if (!engine.expected.empty() && !site_.plan.is_at_most_once) {
+      site_.failure = "rows of a checkpoint did not come once more";
+      return;
     }
+    site_.world.Tell(absl::StrCat("consumer ", number_, " has ended"));
+    has_ended_ = true;
+    saved_ = Saved{engine.feed->Seal(), engine.feed->row(), {}};
+    engine.feed->OnDelivered(engine.feed->row());
+    SendRelease(engine.client->MakeRelease());
     return;
   }
-  const Given given = engine.given.front();
-  engine.given.pop_front();
-  ledger_.push_back(given.item);
-  state_ = given.after;
-  // The engine hears of it a little later; it may be dead by then.
-  site_.world.After(site_.world.rng().Between(0, 20),
-                    [self, engine = engine_, after = given.after] {
-                      if (!self->IsCurrent(engine)) return;
-                      engine->client->OnDelivered(after);
-                    });
+  Frame& frame = engine.frames.front();
+  const Row row = frame.rows.front();
+  frame.rows.pop_front();
+  ledger_.insert(ledger_.end(), row.begin(), row.end());
+  if (!frame.is_taken) Take(frame);
+  // The frame's state is the newest. Rows from its place on were had, too.
+  std::vector<Row>& since = saved_->since;
+  since.push_back(row);
+  since.erase(since.begin(), since.begin() + static_cast<int64_t>(
+                                                 frame.place - saved_->place));
+  saved_->place = frame.place;
+  saved_->journal = frame.journal;
+  if (frame.rows.empty()) engine.frames.pop_front();
 }
 
 void ConsumerActor::Leave() {
-  if (is_dead_ || has_ended_ || has_left_ || !engine_->client) return;
+  if (is_dead_ || has_ended_ || has_left_ || !engine_->has_taken) return;
   // What the trainer has had is known before it leaves.
-  if (state_) engine_->client->OnDelivered(*state_);
+  engine_->feed->OnDelivered(saved_->place + saved_->since.size());
   site_.world.Tell(absl::StrCat("consumer ", number_, " leaves"));
   has_left_ = true;
   const service::ReleaseRequest request = engine_->client->MakeRelease();

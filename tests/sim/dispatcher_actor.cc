@@ -15,6 +15,7 @@ void DispatcherActor::Start() {
   options.settings.client_timeout_ms = 10'000;
   options.settings.run_timeout_ms = int64_t{1} << 40;
   options.settings.max_crashes = 1'000;
+  options.settings.most_records = 2;
   options.holder = "sim";
   if (site_.plan.is_static) {
     for (int i = 1; i <= site_.plan.workers; ++i) {

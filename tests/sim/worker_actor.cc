@@ -4,6 +4,15 @@
 #include "sim/actors.h"
 
 namespace penstock::sim {
+namespace {
+
+constexpr int64_t kDrainPatienceMs = 4'000;
+constexpr int64_t kTakenPatienceMs = 500;
+constexpr int64_t kDrainStepMs = 50;
+constexpr int64_t kWaitMs = 50;  // for a lease
+constexpr int kMostWaits = 10;
+
+}  // namespace
 
 using service::FrameHead;
 using service::Lease;
@@ -32,7 +41,48 @@ int64_t WorkerActor::Paused() const {
 
 void WorkerActor::Drain() {
   is_draining_ = true;
+  drains_since_ms_ = site_.world.now_ms();
   state_.Drain();
+  HandOver();
+}
+
+void WorkerActor::HandOver() {
+  if (is_dead_) return;
+  const int64_t now = site_.world.now_ms();
+  const bool is_late = now - drains_since_ms_ >= kDrainPatienceMs;
+  for (auto it = runs_.begin(); it != runs_.end();) {
+    Run& run = it->second;
+    bool may_stay = !is_late;
+    if (may_stay && run.readings == 0) {
+      if (run.taken_ms == 0) run.taken_ms = now;
+      may_stay = run.is_taken && now - run.taken_ms < kTakenPatienceMs;
+    }
+    if (may_stay) {
+      ++it;
+      continue;
+    }
+    state_.GiveBack(run.lease);
+    it = runs_.erase(it);
+  }
+  site_.world.After(kDrainStepMs,
+                    [self = shared_from_this()] { self->HandOver(); });
+}
+
+WorkerActor::Run* WorkerActor::FindRun(const Reading& reading) {
+  for (auto& [attempt, run] : runs_) {
+    if (run.lease.bundle() == reading.bundle &&
+        service::IsSame(run.lease.epoch(), reading.epoch)) {
+      return &run;
+    }
+  }
+  return nullptr;
+}
+
+void WorkerActor::End(const Reading& reading, bool is_taken) {
+  Run* run = FindRun(reading);
+  if (run == nullptr) return;
+  run->readings = std::max(0, run->readings - 1);
+  run->is_taken |= is_taken;
 }
 
 void WorkerActor::Beat() {
@@ -57,7 +107,9 @@ void WorkerActor::Beat() {
         if (self->is_dead_ || number + 3 < self->beats_) return;
         const auto apply = [self, reply] {
           if (self->is_dead_) return;
-          self->state_.OnReply(reply);
+          for (const Lease& lease : self->state_.OnReply(reply).removed) {
+            self->runs_.erase(lease.attempt());
+          }
           self->Compute();
         };
         self->site_.world.After(self->Paused(), apply);
@@ -94,6 +146,7 @@ void WorkerActor::Compute() {
       continue;
     }
     CheckIsIts(*lease);
+    runs_[lease->attempt()].lease = *lease;
     const auto items = static_cast<int64_t>(site_.ItemsOf(lease->bundle()));
     site_.world.After(1 + items * site_.world.rng().Between(1, 60),
                       [self, lease = *lease] {
@@ -116,15 +169,29 @@ void WorkerActor::Read(const service::EpochId& epoch, uint64_t bundle,
 
 void WorkerActor::Go(std::shared_ptr<Reading> reading) {
   Rng& rng = site_.world.rng();
-  if (is_dead_) return reading->broken("the connection was reset");
+  const auto broken = [&](const std::string& why) {
+    End(*reading, false);
+    reading->broken(why);
+  };
+  if (is_dead_) return broken("the connection was reset");
   const auto again = [self = shared_from_this(), reading] {
     self->Go(reading);
   };
   if (Paused() > 0) return site_.world.After(Paused(), again);
   const Lease* lease = state_.Find(reading->epoch, reading->bundle);
-  if (lease == nullptr) return reading->broken("it does not hold that bundle");
+  if (lease == nullptr) {
+    // Its lease may be on its way.
+    if (is_draining_ || ++reading->waits > kMostWaits) {
+      return broken("it does not hold that bundle");
+    }
+    return site_.world.After(kWaitMs, again);
+  }
+  Run* run = FindRun(*reading);
+  // Not begun yet.
+  if (run == nullptr) return site_.world.After(10, again);
+  if (!std::exchange(reading->is_counted, true)) ++run->readings;
   if (rng.Chance(site_.plan.broken_reads)) {
-    return reading->broken("the connection was cut");
+    return broken("the connection was cut");
   }
   FrameHead head;
   head.epoch = reading->epoch;
@@ -142,7 +209,8 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
   reading->next = std::max(reading->next, head.position + head.items);
   const int64_t delay = rng.Between(0, site_.plan.most_delay_ms);
   site_.world.After(delay, [self = shared_from_this(), reading, head, again] {
-    if (!reading->frame(head) || head.is_end) return;
+    const bool is_heard = reading->frame(head);
+    if (!is_heard || head.is_end) return self->End(*reading, is_heard);
     self->site_.world.After(self->site_.world.rng().Between(0, 30), again);
   });
 }

@@ -43,6 +43,10 @@ class World final {
   }
   // Nothing happens any more.
   void End() { events_.clear(); }
+  // When the next event is; now, if there is none.
+  int64_t next_ms() const {
+    return events_.empty() ? now_ms_ : events_.begin()->first.first;
+  }
   // Runs the next event. False: there is none.
   bool Step() {
     if (events_.empty()) return false;

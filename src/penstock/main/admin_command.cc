@@ -48,6 +48,12 @@ constexpr Command kCommands[] = {
      "penstock jobs localhost:5050", 1},
     {"workers", "ADDRESS", "Lists the workers of a dispatcher.\n",
      "penstock workers localhost:5050", 1},
+    {"registered", "ADDRESS",
+     "Lists the pipelines that stay with a dispatcher.\n",
+     "penstock registered localhost:5050", 1},
+    {"unregister", "ADDRESS ID",
+     "Lets a registered pipeline go. ID may be a name of it.\n",
+     "penstock unregister localhost:5050 imagenet", 2},
     {"top", "ADDRESS", "Shows jobs and workers, again and again.\n",
      "penstock top localhost:5050", 1},
     {"drain", "ADDRESS WORKER",
@@ -251,6 +257,21 @@ class Client final {
   std::unique_ptr<service::Worker::Stub> worker_;
 };
 
+// How frames go to the hosts that read there.
+std::string LinksText(const service::WorkerReport& report) {
+  if (report.links_size() == 0) return "";
+  std::vector<std::vector<std::string>> rows = {
+      {"READER", "WAY", "FRAMES", "BYTES", "SENT", "NETWORK"}};
+  for (const auto& link : report.links()) {
+    const double rate = link.bytes_per_second();
+    rows.push_back(
+        {link.host(), link.way(), absl::StrCat(link.frames()),
+         absl::StrCat(link.bytes()), absl::StrCat(link.sent_bytes()),
+         rate == 0 ? "-" : absl::StrFormat("%.1f MB/s", rate / 1e6)});
+  }
+  return absl::StrCat("\n", Table(rows));
+}
+
 std::string ReportText(const service::WorkerReport& report) {
   return absl::StrCat(
       "penstock ", report.version(), ", worker ", report.address(),
@@ -263,7 +284,7 @@ std::string ReportText(const service::WorkerReport& report) {
               absl::StrCat(report.held()), absl::StrCat(report.running()),
               absl::StrCat(report.computed()),
               absl::StrCat(report.sent_bytes(), " bytes")}}),
-      "\nReads files in: ",
+      LinksText(report), "\nReads files in: ",
       report.allowed_size() == 0 ? "all folders"
                                  : absl::StrJoin(report.allowed(), ", "),
       "\n");
@@ -283,8 +304,9 @@ absl::Status Show(const std::string& name, const Client& client, bool is_json) {
   }
   PENSTOCK_RETURN_IF_ERROR(found.status());
   State state = *std::move(found);
-  if (name == "jobs") state.clear_workers();
-  if (name == "workers") state.clear_jobs();
+  if (name != "state" && name != "jobs") state.clear_jobs();
+  if (name != "state" && name != "workers") state.clear_workers();
+  if (name != "state" && name != "registered") state.clear_registered();
   if (is_json) {
     std::cout << windows::JsonOf(state);
     return absl::OkStatus();
@@ -293,9 +315,12 @@ absl::Status Show(const std::string& name, const Client& client, bool is_json) {
     std::cout << "penstock " << state.version() << ", term " << state.term()
               << (state.is_disk_full() ? ", its disk is full" : "") << "\n\n";
   }
-  if (name != "workers") std::cout << JobsTable(state);
-  if (name == "state") std::cout << "\n";
-  if (name != "jobs") std::cout << WorkersTable(state);
+  if (name == "jobs") std::cout << JobsTable(state);
+  if (name == "workers") std::cout << WorkersTable(state);
+  if (name == "registered") std::cout << RegisteredTable(state);
+  if (name != "state") return absl::OkStatus();
+  std::cout << JobsTable(state) << "\n" << WorkersTable(state);
+  if (state.registered_size() > 0) std::cout << "\n" << RegisteredTable(state);
   return absl::OkStatus();
 }
 
@@ -327,6 +352,12 @@ absl::Status Act(const std::string& name, const Client& client,
     request.set_address(settings.words()[1]);
     return client.Do(&Dispatcher::Stub::Drain, request, &reply);
   }
+  if (name == "unregister") {
+    service::UnregisterRequest request;
+    service::UnregisterReply reply;
+    request.set_plan(settings.words()[1]);
+    return client.Do(&Dispatcher::Stub::Unregister, request, &reply);
+  }
   if (name == "cancel") {
     service::CancelRequest request;
     service::CancelReply reply;
@@ -350,6 +381,16 @@ std::string WorkersTable(const State& state) {
                     absl::StrJoin(worker.tags(), ",")});
   }
   return rows.size() == 1 ? "No workers.\n" : Table(rows);
+}
+
+std::string RegisteredTable(const State& state) {
+  std::vector<std::vector<std::string>> rows = {
+      {"PIPELINE", "NAMES", "BYTES", "JOBS"}};
+  for (const auto& plan : state.registered()) {
+    rows.push_back({plan.plan(), absl::StrJoin(plan.names(), ","),
+                    absl::StrCat(plan.bytes()), absl::StrCat(plan.jobs())});
+  }
+  return rows.size() == 1 ? "No registered pipelines.\n" : Table(rows);
 }
 
 std::string TopScreen(const State& before, const State& now, double seconds) {

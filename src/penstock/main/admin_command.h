@@ -1,5 +1,5 @@
 // What people ask of a dispatcher that runs: `penstock state`, `jobs`,
-// `workers`, `top`, `drain` and `cancel`.
+// `workers`, `registered`, `unregister`, `top`, `drain` and `cancel`.
 #pragma once
 
 #include <string>
@@ -18,6 +18,7 @@ int RunAdmin(const std::string& name, const std::vector<std::string>& args);
 // As tables for people.
 std::string JobsTable(const service::State& state);
 std::string WorkersTable(const service::State& state);
+std::string RegisteredTable(const service::State& state);
 // Of one look to the next: bundles that were done per second.
 std::string TopScreen(const service::State& before, const service::State& now,
                       double seconds);

@@ -39,7 +39,9 @@ constexpr char kHelp[] =
   penstock dispatcher [--state-dir DIR]  shares out work among workers
   penstock worker --dispatcher ADDRESS   computes what a dispatcher shares out
   penstock state|jobs|workers ADDRESS    what a dispatcher knows
-  penstock top ADDRESS                   the same, once a second
+  penstock registered ADDRESS            pipelines that stay with it
+  penstock unregister ADDRESS ID         one of them may go
+  penstock top ADDRESS                   jobs and workers, once a second
   penstock drain ADDRESS WORKER          a worker gives its work to others
   penstock cancel ADDRESS JOB            a job is over, whoever reads it
   penstock certs DIR [--host NAME]       certificates for development
@@ -170,7 +172,7 @@ int Main(int argc, char** argv) {
   }
   return Usage(
       "expected run, explain, tune, up, dispatcher, worker, state, jobs, "
-      "workers, top, "
+      "workers, registered, unregister, top, "
       "drain, cancel, certs, doctor, meta, functions, --version or --help; "
       "got " +
       args[0]);

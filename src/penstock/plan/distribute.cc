@@ -27,18 +27,6 @@ absl::Status Refused(const Plan& plan, int node, absl::string_view message,
       node);
 }
 
-// Calls `change` with every instance of the plan, those of plans inside
-// functions included.
-template <typename Change>
-void ForInstances(Plan& plan, const Change& change) {
-  for (Node& node : *plan.mutable_nodes()) {
-    if (node.has_instance()) node.set_instance(change(node.instance()));
-    const Function* function = DatasetFunctionOf(node);
-    if (function == nullptr || !function->has_dataset()) continue;
-    ForInstances(*const_cast<Function*>(function)->mutable_dataset(), change);
-  }
-}
-
 absl::Status CheckFunctions(const Plan& plan) {
   for (int i = 0; i < plan.nodes_size(); ++i) {
     for (const Function* function : FunctionsOf(plan.nodes(i))) {
@@ -157,6 +145,15 @@ void AddCaptures(const google::protobuf::Message& message,
 }
 
 }  // namespace
+
+void ForInstances(Plan& plan, const std::function<uint64_t(uint64_t)>& change) {
+  for (Node& node : *plan.mutable_nodes()) {
+    if (node.has_instance()) node.set_instance(change(node.instance()));
+    const Function* function = DatasetFunctionOf(node);
+    if (function == nullptr || !function->has_dataset()) continue;
+    ForInstances(*const_cast<Function*>(function)->mutable_dataset(), change);
+  }
+}
 
 absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
   Distribution& distribution = *node.mutable_received()->mutable_distribution();

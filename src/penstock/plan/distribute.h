@@ -2,6 +2,8 @@
 // it is left to this engine.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,10 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node);
 // Whether a distribution that came from anywhere may be run; gives the spec of
 // the rows that workers send.
 absl::StatusOr<ElementSpec> CheckDistribution(const Distribution& distribution);
+
+// Gives every instance of the plan another number, those of plans inside
+// functions included.
+void ForInstances(Plan& plan, const std::function<uint64_t(uint64_t)>& change);
 
 // Ids of the captures that a plan names, each once.
 std::vector<std::string> CapturesOf(const Plan& plan);

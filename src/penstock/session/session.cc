@@ -1,7 +1,6 @@
 #include "penstock/session/session.h"
 
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "penstock/service/client/consumer.h"
 #include "penstock/session/apply_knobs.h"
 #include "penstock/session/machine_cpu.h"
+#include "penstock/session/random_word.h"
 #include "penstock/session/take_snapshot.h"
 #include "penstock/session/version.h"
 
@@ -40,13 +40,6 @@ constexpr int64_t kGeneratorFrames = 2;
 constexpr int64_t kMinArenaBytes = int64_t{8} << 20;
 // Of rows that have come from workers, and wait.
 constexpr int64_t kMaxReceivedBytes = int64_t{128} << 20;
-
-uint64_t RandomWord() {
-  uint64_t word = 0;
-  while (getrandom(&word, sizeof(word), 0) != sizeof(word)) {
-  }
-  return word | 1;  // 0 means none
-}
 
 // The bytes of a descriptor, mapped for reading as long as they are used.
 absl::StatusOr<Buffer> Map(const Descriptor& fd, uint64_t bytes) {
@@ -203,6 +196,15 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
       break;
     case Request::kListPasses:
       response = DoListPasses();
+      break;
+    case Request::kRegisterPlan:
+      response = DoRegister(request.register_plan());
+      break;
+    case Request::kGetRegistered:
+      response = DoGetRegistered(request.get_registered());
+      break;
+    case Request::kUnregister:
+      response = DoUnregister(request.unregister());
       break;
     case Request::CALL_NOT_SET:
       return absl::InvalidArgumentError("a request names no call");

@@ -82,6 +82,9 @@ class Session final {
   absl::StatusOr<Response> DoSetKnobs(const SetKnobs& call);
   absl::StatusOr<Response> DoRewrite(const Rewrite& call);
   static Response DoListPasses();
+  absl::StatusOr<Response> DoRegister(const Register& call);
+  static absl::StatusOr<Response> DoGetRegistered(const GetRegistered& call);
+  static absl::StatusOr<Response> DoUnregister(const Unregister& call);
   static absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes);
   struct ToRun {
     plan::Plan plan;

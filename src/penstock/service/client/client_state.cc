@@ -51,6 +51,7 @@ ClientBeat ClientState::MakeBeat() const {
     *beat.add_finished() = finished;
   }
   uint32_t want = settings_.max_open;
+  uint32_t passed_on = 0;
   bool waits_for_next = false;
   if (const std::optional<uint64_t> next = NextToTake();
       next && !bundles_.contains(*next)) {
@@ -62,6 +63,7 @@ ClientBeat ClientState::MakeBeat() const {
     if (bundle.items) {
       ++want;
       beat.add_complete(number);
+      if (IsTaken(bundle)) ++passed_on;
     } else {
       beat.add_open(number);
     }
@@ -71,8 +73,14 @@ ClientBeat ClientState::MakeBeat() const {
     bad->set_attempt(bundle.bad);
     bad->set_why(bundle.why);
   }
+  for (const uint64_t number : awaited_) {
+    if (!bundles_.contains(number) && !given_.Has(number)) {
+      beat.add_open(number);
+    }
+  }
   if (is_full_ && !waits_for_next) want = 0;
   beat.set_want(want);
+  beat.set_passed_on(passed_on);
   return beat;
 }
 
@@ -254,6 +262,12 @@ bool ClientState::is_all_taken() const {
 uint64_t ClientState::from(uint64_t bundle) const {
   const auto it = bundles_.find(bundle);
   return it == bundles_.end() ? 0 : it->second.from;
+}
+
+bool ClientState::is_over(uint64_t bundle) const {
+  const auto it = bundles_.find(bundle);
+  return it == bundles_.end() ? given_.Has(bundle)
+                              : it->second.items.has_value();
 }
 
 bool ClientState::is_wanted(uint64_t bundle) const {

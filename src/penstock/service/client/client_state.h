@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,11 @@ class ClientState final {
   bool has_finished() const { return !to_report_.empty(); }
   // All that this consumer will ever get is here and was taken.
   bool is_all_taken() const;
+  // Rows of these are to come in an order that was begun: what becomes of them
+  // must be known, whoever has them now.
+  void Await(uint64_t bundle) { awaited_.insert(bundle); }
+  // Nothing more comes of the bundle.
+  bool is_over(uint64_t bundle) const;
   // Of a bundle that it reads or has read, and that was not delivered as a
   // whole: where it began with it.
   uint64_t from(uint64_t bundle) const;
@@ -140,8 +146,9 @@ class ClientState final {
   const EpochId epoch_;
   const uint64_t manifest_;
   const Progress inherited_;
-  const BundleSet done_;                    // when it was opened, by whomever
-  std::map<uint64_t, Bundle> bundles_;      // not delivered as a whole
+  const BundleSet done_;                // when it was opened, by whomever
+  std::map<uint64_t, Bundle> bundles_;  // not delivered as a whole
+  std::set<uint64_t> awaited_;
   BundleSet given_;                         // as a whole, by this consumer
   BundleSet finished_;                      // delivered as a whole
   std::map<uint64_t, Finished> to_report_;  // of them, until a reply takes it

@@ -166,5 +166,28 @@ TEST_F(ClientStateTest, ADispatcherThatWasReplacedIsNotHeard) {
   EXPECT_FALSE(client.failure().ok());
 }
 
+// At most once: a row that is to come once more may be lost with its worker.
+TEST_F(ClientStateTest, AsksWhatBecomesOfBundlesThatItWaitsFor) {
+  ClientState client = Make();
+  client.Await(7);
+  EXPECT_THAT(client.MakeBeat().open(), SizeIs(1));
+  EXPECT_FALSE(client.is_over(7));
+  ClientReply reply;
+  reply.add_dropped(7);
+  client.OnReply(reply);
+  EXPECT_TRUE(client.is_over(7));
+  EXPECT_THAT(client.MakeBeat().open(), IsEmpty());
+}
+
+TEST_F(ClientStateTest, SaysHowManyHaveNoRowThatWaits) {
+  ClientState client = Make();
+  client.OnReply(Assign(0, 1));
+  client.OnFrame(Frame(0, 0, 2, true));
+  EXPECT_THAT(client.MakeBeat().complete(), SizeIs(1));
+  EXPECT_EQ(client.MakeBeat().passed_on(), 0);
+  client.Take(0, 2);
+  EXPECT_EQ(client.MakeBeat().passed_on(), 1);
+}
+
 }  // namespace
 }  // namespace penstock::service

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
-#include "penstock/plan/distribute.h"
 #include "penstock/plan/divide_by_worker.h"
 #include "penstock/service/client/places.h"
+#include "penstock/service/client/registry.h"
 
 namespace penstock::service {
 namespace {
@@ -49,11 +49,6 @@ class PassStream final : public engine::Stream {
   const uint64_t stream_;
   const std::shared_ptr<Pass> pass_;
 };
-
-rpc::Credentials CredentialsOf(const plan::Distribution& distribution) {
-  return {distribution.ca_file(), distribution.cert_file(),
-          distribution.key_file(), distribution.token_file()};
-}
 
 }  // namespace
 
@@ -109,30 +104,23 @@ absl::StatusOr<Consumer::Source> Consumer::SourceOf(
       plan::Division division,
       plan::DivideFor(distribution.plan(), distribution.visitation(),
                       distribution.sharding()));
-  PlanBundle bundle;
-  if (division.by_worker) {
-    bundle.set_visitation(distribution.visitation());
-    bundle.set_sharding(distribution.sharding());
+  ServiceLink::Pipeline pipeline;
+  pipeline.registered = distribution.registered();
+  if (pipeline.registered.empty()) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        PlanBundle bundle, BundleOf(distribution.plan(), options_.defaults,
+                                    options_.directory, environment.sources));
+    if (division.by_worker) {
+      bundle.set_visitation(distribution.visitation());
+      bundle.set_sharding(distribution.sharding());
+    }
+    pipeline.bundle = bundle.SerializeAsString();
   }
   source.division = std::make_shared<plan::Division>(std::move(division));
-  bundle.set_plan(distribution.plan().SerializeAsString());
-  *bundle.mutable_defaults() = options_.defaults;
-  bundle.set_directory(options_.directory);
-  for (const std::string& id : plan::CapturesOf(distribution.plan())) {
-    if (environment.sources == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the array ", id, " is not here"));
-    }
-    PENSTOCK_ASSIGN_OR_RETURN(const Buffer bytes,
-                              environment.sources->Capture(id));
-    PlanBundle::Capture* capture = bundle.add_captures();
-    capture->set_id(id);
-    capture->set_bytes(bytes.As<char>(), bytes.size());
-  }
   PENSTOCK_ASSIGN_OR_RETURN(
       source.link,
       ServiceLink::Make(distribution.address(), CredentialsOf(distribution),
-                        std::move(bundle), environment.frames));
+                        std::move(pipeline), environment.frames));
   sources_[node] = source;
   return source;
 }

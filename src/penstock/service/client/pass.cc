@@ -151,15 +151,26 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
             stitcher_->Begin(std::move(group_->chunks), group_->pass));
       }
     }
-    PENSTOCK_ASSIGN_OR_RETURN(engine::Pull pull, stitcher_->Next(request));
+    PENSTOCK_ASSIGN_OR_RETURN(engine::Pull pull, NextOfGroup(request));
     if (pull.is_blocked()) return pull;
-    MutexLock lock(&mutex_);
-    if (pull.is_end()) {
-      EndGroup();
-      continue;
+    const auto rows =
+        static_cast<uint64_t>(pull.is_end() ? 0 : pull.chunk.rows);
+    bool is_last = pull.is_end();
+    if (!is_last && !ahead_) {
+      // A state inside a group serves the same readers alone: whether this is
+      // its last row is found out at once.
+      engine::Request one = request;
+      one.max_rows = 1;
+      absl::StatusOr<engine::Pull> ahead = stitcher_->Next(one);
+      is_last = ahead.ok() && ahead->is_end();
+      if (!ahead.ok() || !(ahead->is_end() || ahead->is_blocked())) {
+        ahead_ = std::move(ahead);
+      }
     }
-    const auto rows = static_cast<uint64_t>(pull.chunk.rows);
+    MutexLock lock(&mutex_);
     log_.AddStitchedRows(rows);
+    if (is_last) EndGroup();
+    if (rows == 0) continue;
     const uint64_t before = log_.end() - rows;
     if (before >= first_row_) return pull;
     const auto skip = static_cast<int64_t>(first_row_ - before);
@@ -168,9 +179,21 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
   }
 }
 
+absl::StatusOr<engine::Pull> Pass::NextOfGroup(const engine::Request& request) {
+  if (!ahead_) return stitcher_->Next(request);
+  absl::StatusOr<engine::Pull> ahead = *std::move(ahead_);
+  ahead_.reset();
+  return ahead;
+}
+
 std::optional<Chunk> Pass::TakeRows(int64_t max_rows) {
   while (!group_) {
-    if (!script_.empty()) return FollowScript(max_rows);
+    if (!script_.empty()) {
+      const size_t left = script_.size();
+      std::optional<Chunk> rows = FollowScript(max_rows);
+      if (rows || script_.size() == left) return rows;
+      continue;  // a group was set up, or what it was made of is lost
+    }
     if (BeginGroup()) return std::nullopt;
     const std::optional<uint64_t> bundle = Pick();
     if (!bundle) break;
@@ -239,7 +262,13 @@ Chunk Pass::TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given) {
   }
   queue.pop_front();
   is_turn_over_ = true;
-  if (queue.empty()) arrived_.erase(bundle);
+  if (queue.empty()) {
+    arrived_.erase(bundle);
+    // Where several share the rest, another one may come here now.
+    if (options_.distribution.readers() > 1 && client_->is_over(bundle)) {
+      Tell();
+    }
+  }
   if (arrived_bytes_ < options_.budget_bytes / 2 && client_->is_full()) {
     client_->set_is_full(false);
     Tell();
@@ -296,24 +325,37 @@ void Pass::EndGroup() {
   group_.reset();
 }
 
-bool Pass::HasAll(const RowLog::Part& part) const {
-  const auto it = arrived_.find(part.bundle);
-  if (it == arrived_.end()) return false;
-  uint64_t items = 0;
-  for (const Arrived& each : it->second) {
-    items += static_cast<uint64_t>(each.chunk.rows);
+bool Pass::ClipToArrived(std::vector<RowLog::Part>& parts) const {
+  std::map<uint64_t, uint64_t> here;  // bundle -> items
+  for (RowLog::Part& part : parts) {
+    const auto [left, is_new] = here.try_emplace(part.bundle, 0);
+    const auto it = arrived_.find(part.bundle);
+    if (is_new && it != arrived_.end()) {
+      for (const Arrived& rows : it->second) {
+        left->second += static_cast<uint64_t>(rows.chunk.rows);
+      }
+    }
+    if (left->second < part.items && !client_->is_over(part.bundle)) {
+      return false;
+    }
+    part.items = std::min(part.items, left->second);
+    left->second -= part.items;
   }
-  return items >= part.items;
+  std::erase_if(parts,
+                [](const RowLog::Part& part) { return part.items == 0; });
+  return true;
 }
 
 // Rows come as they came before. They were bound to this reader then, so each
-// of them comes again, sooner or later.
+// of them comes again, sooner or later; at most once, some may be lost.
 std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
   RowLog::Entry& entry = script_.front();
   if (!entry.is_stitched) {
     RowLog::Part& part = entry.parts[0];
-    const auto it = arrived_.find(part.bundle);
-    if (it == arrived_.end()) return std::nullopt;
+    if (!arrived_.contains(part.bundle)) {
+      if (client_->is_over(part.bundle)) script_.pop_front();
+      return std::nullopt;
+    }
     Chunk rows =
         TakeFrom(part.bundle,
                  std::min(max_rows, static_cast<int64_t>(part.items)), true);
@@ -321,13 +363,11 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
     if (part.items == 0) script_.pop_front();
     return rows;
   }
-  for (const RowLog::Part& part : entry.parts) {
-    if (!HasAll(part)) return std::nullopt;
-  }
   Pool pool;
   pool.pass = entry.pass;
   pool.parts = entry.parts;
-  for (const RowLog::Part& part : entry.parts) {
+  if (!ClipToArrived(pool.parts)) return std::nullopt;
+  for (const RowLog::Part& part : pool.parts) {
     uint64_t left = part.items;
     while (left > 0) {
       Chunk rows = TakeFrom(part.bundle, static_cast<int64_t>(left), false);
@@ -336,9 +376,10 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
       pool.chunks.push_back(std::move(rows));
     }
   }
-  log_.BeginStitched(entry.pass, entry.parts);
-  group_ = std::move(pool);
   script_.pop_front();
+  if (pool.parts.empty()) return std::nullopt;
+  log_.BeginStitched(pool.pass, pool.parts);
+  group_ = std::move(pool);
   return std::nullopt;
 }
 

@@ -143,10 +143,15 @@ class Pass final : public ReadingSink,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PoolLoose(uint64_t bundle) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<uint64_t> Pick() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The next rows of the group that is being put together.
+  absl::StatusOr<engine::Pull> NextOfGroup(const engine::Request& request)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // A pool that has enough, or to which nothing more will come.
   bool BeginGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool HasAll(const RowLog::Part& part) const
+  // Leaves in `parts` what has come of them; false: more comes, sooner or
+  // later.
+  bool ClipToArrived(std::vector<RowLog::Part>& parts) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t PassOf(uint64_t bundle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsAllDelivered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -183,6 +188,7 @@ class Pass final : public ReadingSink,
   std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together
   // Touched by Next() alone, but for its making.
   std::unique_ptr<Stitcher> stitcher_;
+  std::optional<absl::StatusOr<engine::Pull>> ahead_;  // of what it gives
 };
 
 // Waits until passes that were closed have said goodbye, or the time is over.

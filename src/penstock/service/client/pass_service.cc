@@ -272,6 +272,9 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
     resumed_.reset();
   }
   client_ = std::make_unique<ClientState>(settings, reply, state);
+  for (const RowLog::Entry& entry : script_) {
+    for (const RowLog::Part& part : entry.parts) client_->Await(part.bundle);
+  }
   log_ = RowLog(client_->Save(), row);
   if (options_.division->stitch) {
     absl::StatusOr<std::unique_ptr<Stitcher>> stitcher = Stitcher::Make(

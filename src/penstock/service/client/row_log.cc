@@ -16,6 +16,7 @@ RowLog::RowLog(const Journal::Pass& pass) {
     entry.rows = from.rows();
     entry.is_stitched = from.is_stitched();
     entry.pass = from.pass();
+    entry.is_whole = !from.is_open();
     for (const Journal::Entry::Part& part : from.parts()) {
       entry.parts.push_back({part.bundle(), part.position(), part.items()});
     }
@@ -147,6 +148,7 @@ Journal::Pass RowLog::ToProto() const {
     out->set_rows(entry.rows);
     out->set_is_stitched(entry.is_stitched);
     out->set_pass(entry.pass);
+    out->set_is_open(!entry.is_whole);
     for (const Part& part : entry.parts) {
       Journal::Entry::Part* to = out->add_parts();
       to->set_bundle(part.bundle);

@@ -109,5 +109,19 @@ TEST(RowLogTest, GoesOnFromAMessage) {
   EXPECT_THAT(OpenOf(wanted), ElementsAre(Pair(1, 5), Pair(3, 0)));
 }
 
+// More rows come of it: who goes on elsewhere must not take it for done.
+TEST(RowLogTest, AGroupThatIsOpenStaysWhole) {
+  RowLog log(ConsumerState{});
+  log.BeginStitched(0, {{3, 0, 2}});
+  log.AddStitchedRows(1);
+  RowLog again(log.ToProto());
+  again.TrimTo(1);
+  EXPECT_EQ(again.begin(), 0);
+  log.EndStitched();
+  RowLog whole(log.ToProto());
+  whole.TrimTo(1);
+  EXPECT_EQ(whole.begin(), 1);
+}
+
 }  // namespace
 }  // namespace penstock::service

@@ -7,33 +7,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/service/client/registry.h"
 #include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
 #include "penstock/service/rpc/version.h"
 
 namespace penstock::service {
-namespace {
-
-constexpr size_t kPartBytes = 1 << 20;
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<ServiceLink>> ServiceLink::Make(
     const std::string& dispatcher, const rpc::Credentials& credentials,
-    PlanBundle plan, std::shared_ptr<FrameMemory> frames) {
+    Pipeline pipeline, std::shared_ptr<FrameMemory> frames) {
   PENSTOCK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
                             rpc::MakeChannel(dispatcher, credentials));
-  return std::shared_ptr<ServiceLink>(new ServiceLink(
-      dispatcher, credentials, std::move(plan), std::move(frames), channel));
+  return std::shared_ptr<ServiceLink>(
+      new ServiceLink(dispatcher, credentials, std::move(pipeline),
+                      std::move(frames), channel));
 }
 
 ServiceLink::ServiceLink(const std::string& address,
-                         const rpc::Credentials& credentials, PlanBundle plan,
+                         const rpc::Credentials& credentials, Pipeline pipeline,
                          std::shared_ptr<FrameMemory> frames,
                          const std::shared_ptr<grpc::Channel>& channel)
     : address_(address),
       credentials_(credentials),
-      plan_bytes_(plan.SerializeAsString()),
+      pipeline_(std::move(pipeline)),
       frames_(std::move(frames)),
       stub_(Dispatcher::NewStub(channel)) {}
 
@@ -56,18 +53,14 @@ absl::StatusOr<std::string> ServiceLink::Register(grpc::ClientContext& hello,
         rpc::kMajorVersion, " of the protocol; got version ", answer.major(),
         " (penstock ", answer.version(), ")\n  Use the same release on both."));
   }
-  AddPlanReply added;
-  const auto writer = stub_->AddPlan(&add, &added);
-  for (size_t at = 0; at < plan_bytes_.size(); at += kPartBytes) {
-    Part part;
-    part.set_bytes(plan_bytes_.substr(at, kPartBytes));
-    if (!writer->Write(part)) break;  // Finish() says why
+  std::string id = pipeline_.registered;
+  if (id.empty()) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        id, SendPlan(*stub_, add, pipeline_.bundle, /*keep=*/false, ""));
   }
-  writer->WritesDone();
-  PENSTOCK_RETURN_IF_ERROR(rpc::FromGrpc(writer->Finish()));
   MutexLock lock(&mutex_);
-  plan_id_ = added.plan();
-  return plan_id_;
+  plan_id_ = id;
+  return id;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ServiceLink::Worker(

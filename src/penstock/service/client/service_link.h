@@ -20,9 +20,14 @@ namespace penstock::service {
 // Connections that last. Thread-safe.
 class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
  public:
+  // What is read: one that the reader brings, or one that the service has.
+  struct Pipeline {
+    std::string bundle;      // a serialized PlanBundle
+    std::string registered;  // its id; then there is no bundle
+  };
   static absl::StatusOr<std::shared_ptr<ServiceLink>> Make(
       const std::string& dispatcher, const rpc::Credentials& credentials,
-      PlanBundle plan, std::shared_ptr<FrameMemory> frames);
+      Pipeline pipeline, std::shared_ptr<FrameMemory> frames);
 
   const std::string& address() const { return address_; }
   const rpc::Credentials& credentials() const { return credentials_; }
@@ -66,12 +71,12 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
 
  private:
   ServiceLink(const std::string& address, const rpc::Credentials& credentials,
-              PlanBundle plan, std::shared_ptr<FrameMemory> frames,
+              Pipeline pipeline, std::shared_ptr<FrameMemory> frames,
               const std::shared_ptr<grpc::Channel>& channel);
 
   const std::string address_;
   const rpc::Credentials credentials_;
-  const std::string plan_bytes_;
+  const Pipeline pipeline_;
   const std::shared_ptr<FrameMemory> frames_;  // the trainer's, or null
   const std::unique_ptr<Dispatcher::Stub> stub_;
 

@@ -101,14 +101,36 @@ void DurableDispatcher::TellNews() {
 }
 
 void DurableDispatcher::AddPlan(const std::string& id, const std::string& plan,
-                                bool keep, Done<bool> done) {
+                                bool keep, const std::string& name,
+                                Done<bool> done) {
   if (is_full_) return done(FullError());
   MutexLock lock(&mutex_);
+  if (!name.empty()) {
+    const absl::Status status = state_->CheckName(name, id);
+    if (!status.ok()) return done(status);
+  }
   Writes writes;
   state_->AddPlan(id, plan, keep, NowMillis(), writes);
+  if (!name.empty()) state_->SetName(name, id, writes);
   Enqueue(std::move(writes), [done](const absl::Status& status) {
     status.ok() ? done(true) : done(status);
   });
+}
+
+void DurableDispatcher::Unregister(const std::string& called, Done<bool> done) {
+  if (is_full_) return done(FullError());
+  MutexLock lock(&mutex_);
+  Writes writes;
+  const absl::Status status = state_->Unregister(called, NowMillis(), writes);
+  if (!status.ok()) return done(status);
+  Enqueue(std::move(writes), [done](const absl::Status& written) {
+    written.ok() ? done(true) : done(written);
+  });
+}
+
+std::string DurableDispatcher::PlanOf(const std::string& called) const {
+  MutexLock lock(&mutex_);
+  return state_->PlanOf(called);
 }
 
 absl::StatusOr<std::shared_ptr<const std::string>> DurableDispatcher::FindPlan(

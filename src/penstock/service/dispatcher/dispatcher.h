@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -59,9 +60,20 @@ class DurableDispatcher final {
   bool Poll() { return commits_.Poll(); }
 
   void AddPlan(const std::string& id, const std::string& plan, bool keep,
-               Done<bool> done) ABSL_LOCKS_EXCLUDED(mutex_);
+               Done<bool> done) ABSL_LOCKS_EXCLUDED(mutex_) {
+    AddPlan(id, plan, keep, "", std::move(done));
+  }
+  // `name`: what it may be called besides; empty: nothing.
+  void AddPlan(const std::string& id, const std::string& plan, bool keep,
+               const std::string& name, Done<bool> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Unregister(const std::string& called, Done<bool> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::shared_ptr<const std::string>> FindPlan(
       const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The id of a plan that is called by its id, or by a name.
+  std::string PlanOf(const std::string& called) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Manifest> FindManifest(uint64_t hash) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,6 +19,7 @@ namespace {
 
 // A plan's first piece is "plan/<id>", the others "plan/<id>/<number>".
 constexpr size_t kPieceBytes = size_t{32} << 20;
+constexpr size_t kMaxNameBytes = 200;
 
 std::string PieceKey(const std::string& id, size_t piece) {
   if (piece == 0) return std::string(kPlanKey) + id;
@@ -60,6 +63,62 @@ std::shared_ptr<const std::string> DispatcherState::FindPlan(
     const std::string& id) const {
   const auto it = plans_.find(id);
   return it == plans_.end() ? nullptr : it->second.bytes;
+}
+
+std::string DispatcherState::PlanOf(const std::string& called) const {
+  const auto it = names_.find(called);
+  return it == names_.end() ? called : it->second;
+}
+
+absl::Status DispatcherState::CheckName(const std::string& name,
+                                        const std::string& id) const {
+  const bool is_plain = std::ranges::all_of(name, [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
+  const bool is_like_id = name.size() == id.size() &&
+                          std::ranges::all_of(name, absl::ascii_isxdigit);
+  if (name.empty() || name.size() > kMaxNameBytes || !is_plain || is_like_id) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "name must have 1 to ", kMaxNameBytes,
+        " letters, digits, '-', '_' or '.', and not look like an id; got \"",
+        absl::CHexEscape(name.substr(0, kMaxNameBytes)), "\""));
+  }
+  const auto it = names_.find(name);
+  if (it == names_.end() || it->second == id) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("name \"", name, "\" is another pipeline's (", it->second,
+                   "); this one is ", id,
+                   "\n  Give it another name, or unregister that one "
+                   "first."));
+}
+
+void DispatcherState::SetName(const std::string& name, const std::string& id,
+                              Writes& writes) {
+  if (!names_.try_emplace(name, id).second) return;
+  NameRecord record;
+  record.set_plan(id);
+  writes.durable.push_back({std::string(kNameKey) + name, Bytes(record)});
+}
+
+absl::Status DispatcherState::Unregister(const std::string& called,
+                                         int64_t now_ms, Writes& writes) {
+  const std::string id = PlanOf(called);
+  const auto plan = plans_.find(id);
+  if (plan == plans_.end() || !plan->second.is_kept) {
+    return absl::NotFoundError(
+        absl::StrCat("no pipeline \"", called,
+                     "\" is registered: see `penstock registered`"));
+  }
+  plan->second.is_kept = false;
+  plan->second.used_ms = now_ms;
+  writes.durable.push_back({std::string(kKeepKey) + id, std::nullopt});
+  std::erase_if(names_, [&](const auto& entry) {
+    if (entry.second != id) return false;
+    writes.durable.push_back(
+        {std::string(kNameKey) + entry.first, std::nullopt});
+    return true;
+  });
+  return absl::OkStatus();
 }
 
 void DispatcherState::DropUnused(int64_t now_ms, Writes& writes) {
@@ -114,6 +173,18 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
     out->set_is_draining(worker.is_draining || worker.should_drain);
     out->set_heard_ms_ago(now_ms - worker.heard_ms);
     for (const std::string& tag : worker.tags) out->add_tags(tag);
+  }
+  for (const auto& [id, plan] : plans_) {
+    if (!plan.is_kept) continue;
+    State::Registered* out = state.add_registered();
+    out->set_plan(id);
+    out->set_bytes(plan.bytes->size());
+    out->set_jobs(static_cast<uint64_t>(std::ranges::count_if(
+        runs_,
+        [&](const auto& entry) { return entry.second.record.plan() == id; })));
+    for (const auto& [name, named] : names_) {
+      if (named == id) out->add_names(name);
+    }
   }
   for (const auto& [name, run] : runs_) {
     State::Job* job = state.add_jobs();

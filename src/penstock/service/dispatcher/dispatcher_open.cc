@@ -6,12 +6,23 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/service/dispatcher/dispatcher_state.h"
 #include "penstock/service/dispatcher/records.h"
 
 namespace penstock::service {
+namespace {
+
+bool IsRestoredFrom(const std::set<uint64_t>& restored,
+                    const OpenRequest& request) {
+  return std::ranges::all_of(request.states(), [&](const auto& state) {
+    return restored.contains(HashBytes(Bytes(state)));
+  });
+}
+
+}  // namespace
 
 absl::Status DispatcherState::CheckSame(const Run& run,
                                         const OpenRequest& request) const {
@@ -86,9 +97,76 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
   return &run;
 }
 
+bool DispatcherState::IsOfNow(const Epoch& epoch, const ConsumerState& state) {
+  return IsSame(state.epoch(), epoch.state->id()) ||
+         epoch.restored.contains(HashBytes(Bytes(state)));
+}
+
+void DispatcherState::SetToNow(const Epoch& epoch, ConsumerState& state) {
+  if (IsSame(state.epoch(), epoch.state->id())) return;
+  *state.mutable_epoch() = epoch.state->id();
+  SetInherited(epoch.state->inherited(), state);
+  state.clear_done();
+  state.clear_open();
+}
+
+absl::Status DispatcherState::WaitForStates(
+    Epoch& epoch, const OpenRequest& request,
+    std::map<uint32_t, Restoring> states, int64_t now_ms, Writes& writes) {
+  const ConsumerState& first = request.states(0);
+  const bool is_new = std::ranges::any_of(request.states(), [&](const auto& s) {
+    const auto known = epoch.restoring.find(s.slot());
+    return known == epoch.restoring.end() ||
+           Bytes(known->second.state) != Bytes(s);
+  });
+  const bool is_late =
+      now_ms - states.at(first.slot()).since_ms >= settings_.client_timeout_ms;
+  std::vector<uint32_t> missing;
+  for (uint32_t slot = 0; slot < first.slots(); ++slot) {
+    if (!states.contains(slot)) missing.push_back(slot);
+  }
+  if (is_late) {
+    for (const ConsumerState& state : request.states()) {
+      states.erase(state.slot());
+    }
+  }
+  // Who has taken its place with a state of before, and had nothing since, is
+  // to bring that again.
+  for (const uint32_t slot : missing) {
+    const auto session = epoch.sessions.find(slot);
+    if (is_new && session != epoch.sessions.end() &&
+        session->second.is_at_start) {
+      Tell(epoch);
+      epoch.sessions.erase(session);
+    }
+  }
+  epoch.restoring = std::move(states);
+  if (epoch.restoring.empty()) epoch.state->MarkReady();
+  if (is_new || is_late) WriteEpoch(epoch, writes);
+  if (!is_late) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "job '", request.job(), "' goes on from a checkpoint of ", first.slots(),
+      " consumers, and needs the states of all of them; none came of consumer ",
+      absl::StrJoin(missing, ", "), " within ",
+      settings_.client_timeout_ms / 1'000,
+      " s\n  Have each load its own state, or give the list of all states to "
+      "each."));
+}
+
+void DispatcherState::ForgetStates(Epoch& epoch, int64_t now_ms,
+                                   Writes& writes) {
+  const size_t forgotten =
+      std::erase_if(epoch.restoring, [&](const auto& each) {
+        return now_ms - each.second.heard_ms >= settings_.client_timeout_ms;
+      });
+  if (forgotten == 0) return;
+  if (epoch.restoring.empty()) epoch.state->MarkReady();
+  WriteEpoch(epoch, writes);
+}
+
 absl::StatusOr<bool> DispatcherState::Restore(Run& run,
                                               const OpenRequest& request,
-                                              Writes& writes) {
+                                              int64_t now_ms, Writes& writes) {
   const ConsumerState& first = request.states(0);
   const Pass pass{first.epoch_number(), first.iteration()};
   const uint64_t number = pass.name();
@@ -99,27 +177,30 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
   }
   const auto found = run.epochs.find(number);
   Epoch* epoch = found == run.epochs.end() ? nullptr : &found->second;
-  std::map<uint32_t, ConsumerState> states;
+  std::map<uint32_t, Restoring> states;
   if (epoch != nullptr) {
     // Others have brought the same states, and this one's place is free; or it
-    // asks again.
+    // asks again, itself or as another that starts from there once more.
     const auto session = epoch->sessions.find(request.slot());
-    const bool has_place = session == epoch->sessions.end() ||
-                           IsSame(session->second.opener, request.opener());
-    if (has_place && std::ranges::all_of(request.states(), [&](const auto& s) {
-          return epoch->restored.contains(HashBytes(Bytes(s)));
-        })) {
-      return true;
-    }
+    const bool has_place =
+        run.record.slots() == request.slots() && epoch->restoring.empty() &&
+        (session == epoch->sessions.end() || epoch->state->is_untouched() ||
+         session->second.opener.consumer() == request.opener().consumer());
+    if (has_place && IsRestoredFrom(epoch->restored, request)) return true;
     states = epoch->restoring;
   }
   // Another checkpoint's were left behind by an attempt that was given up.
   if (!states.empty() &&
-      !IsSame(states.begin()->second.epoch(), first.epoch())) {
+      !IsSame(states.begin()->second.state.epoch(), first.epoch()) &&
+      !(IsOfNow(*epoch, states.begin()->second.state) &&
+        IsOfNow(*epoch, first))) {
     states.clear();
   }
   for (const ConsumerState& state : request.states()) {
-    states[state.slot()] = state;
+    Restoring& waiting = states[state.slot()];
+    if (waiting.since_ms == 0) waiting.since_ms = now_ms;
+    waiting.state = state;
+    waiting.heard_ms = now_ms;
   }
   if (states.size() < first.slots()) {
     if (epoch == nullptr) {
@@ -127,14 +208,22 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
       epoch = &BeginGeneration(run, pass, first.epoch().generation(),
                                Progress(), first.manifest(), writes);
     }
-    epoch->restoring = std::move(states);
+    PENSTOCK_RETURN_IF_ERROR(
+        WaitForStates(*epoch, request, std::move(states), now_ms, writes));
     return false;
   }
   std::vector<ConsumerState> all;
   std::set<uint64_t> hashes;
-  for (auto& [slot, state] : states) {
-    hashes.insert(HashBytes(Bytes(state)));
-    all.push_back(std::move(state));
+  const bool are_of_one = std::ranges::all_of(states, [&](const auto& each) {
+    return IsSame(each.second.state.epoch(), first.epoch());
+  });
+  for (auto& [slot, waiting] : states) {
+    hashes.insert(HashBytes(Bytes(waiting.state)));
+    // Who had nothing since the last restore has saved what it began with.
+    if (!are_of_one && epoch != nullptr && IsOfNow(*epoch, waiting.state)) {
+      SetToNow(*epoch, waiting.state);
+    }
+    all.push_back(std::move(waiting.state));
   }
   PENSTOCK_ASSIGN_OR_RETURN(const Progress progress, Merge(all));
   uint64_t generation = first.epoch().generation();
@@ -194,13 +283,16 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   }
   if (is_restored) {
     PENSTOCK_ASSIGN_OR_RETURN(const bool is_done,
-                              Restore(*run, request, writes));
+                              Restore(*run, request, now_ms, writes));
     if (!is_done) return reply;
   }
   auto it = run->epochs.find(number);
+  // It may have had nothing since a restore: then it still has the state that
+  // the generation was made of.
   if (request.is_same_consumer() &&
       (it == run->epochs.end() || request.states_size() != 1 ||
-       !IsSame(it->second.state->id(), request.states(0).epoch()))) {
+       !(IsSame(it->second.state->id(), request.states(0).epoch()) ||
+         IsRestoredFrom(it->second.restored, request)))) {
     return absl::FailedPreconditionError(
         absl::StrCat("epoch ", number, " of job '", request.job(),
                      "' was restored by others meanwhile, or is over"));
@@ -227,6 +319,8 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
     }
     session = Session();
     session.opener = opener;
+    session.is_at_start = is_restored;
+    epoch.state->SetWant(request.slot(), 0);
     Tell(epoch);
     WriteEpoch(epoch, writes);
   }

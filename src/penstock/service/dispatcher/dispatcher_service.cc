@@ -94,8 +94,8 @@ grpc::ServerReadReactor<Part>* DispatcherService::AddPlan(Context* context,
     return RefuseParts(status);
   }
   return ReceiveParts(
-      max_plan_bytes_,
-      [this, reply](const std::string& bytes, bool keep, const Finish& finish) {
+      max_plan_bytes_, [this, reply](const std::string& bytes,
+                                     const Part& first, const Finish& finish) {
         const std::string id = PlanIdOf(bytes);
         // One that is known was valid.
         if (!dispatcher_.FindPlan(id).ok()) {
@@ -103,7 +103,7 @@ grpc::ServerReadReactor<Part>* DispatcherService::AddPlan(Context* context,
           if (!status.ok()) return finish(status);
         }
         reply->set_plan(id);
-        dispatcher_.AddPlan(id, bytes, keep,
+        dispatcher_.AddPlan(id, bytes, first.keep(), first.name(),
                             [finish](const absl::StatusOr<bool>& added) {
                               finish(added.status());
                             });
@@ -115,7 +115,18 @@ grpc::ServerWriteReactor<Part>* DispatcherService::GetPlan(
   if (const absl::Status status = Admit(context, "GetPlan"); !status.ok()) {
     return SendParts(status);
   }
-  return SendParts(dispatcher_.FindPlan(request->plan()));
+  const std::string id = dispatcher_.PlanOf(request->plan());
+  return SendParts(dispatcher_.FindPlan(id), id);
+}
+
+grpc::ServerUnaryReactor* DispatcherService::Unregister(
+    Context* context, const UnregisterRequest* request, UnregisterReply*) {
+  if (const absl::Status status = Admit(context, "Unregister"); !status.ok()) {
+    return End(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  dispatcher_.Unregister(request->plan(), Into(reactor));
+  return reactor;
 }
 
 grpc::ServerWriteReactor<Part>* DispatcherService::GetManifest(

@@ -41,6 +41,9 @@ class DispatcherService final : public Dispatcher::CallbackService {
                                          AddPlanReply* reply) override;
   grpc::ServerWriteReactor<Part>* GetPlan(
       Context* context, const GetPlanRequest* request) override;
+  grpc::ServerUnaryReactor* Unregister(Context* context,
+                                       const UnregisterRequest* request,
+                                       UnregisterReply* reply) override;
   grpc::ServerUnaryReactor* Open(Context* context, const OpenRequest* request,
                                  OpenReply* reply) override;
   grpc::ServerUnaryReactor* BeatClient(Context* context, const ClientBeat* beat,

@@ -10,6 +10,12 @@
 #include "penstock/service/dispatcher/records.h"
 
 namespace penstock::service {
+namespace {
+
+// Records that are taken away of an epoch at once.
+constexpr size_t kMostFolded = 256;
+
+}  // namespace
 
 uint64_t HashOf(const Manifest& manifest) { return HashBytes(Bytes(manifest)); }
 
@@ -52,8 +58,9 @@ absl::StatusOr<std::unique_ptr<DispatcherState>> DispatcherState::Make(
 absl::Status DispatcherState::Recover(
     const std::vector<store::Record>& records) {
   // What others refer to, first.
-  for (const std::string_view kind : {kPlanKey, kKeepKey, kManifestKey, kRunKey,
-                                      kEpochKey, kBindKey, kDoneKey}) {
+  for (const std::string_view kind :
+       {kPlanKey, kKeepKey, kNameKey, kManifestKey, kRunKey, kEpochKey,
+        kBindKey, kDoneKey}) {
     for (const store::Record& record : records) {
       if (record.key.substr(0, kind.size()) != kind) continue;
       PENSTOCK_RETURN_IF_ERROR(RecoverOne(record));
@@ -78,6 +85,12 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
   if (is(kKeepKey)) {
     const auto plan = plans_.find(key.substr(kKeepKey.size()));
     if (plan != plans_.end()) plan->second.is_kept = true;
+    return absl::OkStatus();
+  }
+  if (is(kNameKey)) {
+    NameRecord name;
+    if (!name.ParseFromString(record.value)) return damaged();
+    names_[key.substr(kNameKey.size())] = name.plan();
     return absl::OkStatus();
   }
   if (is(kManifestKey)) {
@@ -105,6 +118,10 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
         epoch.epoch().generation(), Inherited(epoch), epoch.manifest(), none);
     made.is_recovered = true;
     made.restored.insert(epoch.restored().begin(), epoch.restored().end());
+    made.state->Recover(BundleSet(epoch.folded()));
+    for (const ConsumerState& state : epoch.restoring()) {
+      made.restoring[state.slot()] = {state, started_ms_, started_ms_};
+    }
     // Who had the slot may be alive, and is heard of soon.
     for (const EpochRecord::Opened& opened : epoch.opened()) {
       Session& session = made.sessions[opened.slot()];
@@ -207,6 +224,10 @@ void DispatcherState::WriteEpoch(const Epoch& epoch, Writes& writes) const {
   record.set_manifest(epoch.manifest);
   SetInherited(epoch.state->inherited(), record);
   for (const uint64_t hash : epoch.restored) record.add_restored(hash);
+  *record.mutable_folded() = epoch.state->folded().ToRuns();
+  for (const auto& [slot, waiting] : epoch.restoring) {
+    *record.add_restoring() = waiting.state;
+  }
   for (const auto& [slot, session] : epoch.sessions) {
     EpochRecord::Opened* opened = record.add_opened();
     opened->set_slot(slot);
@@ -263,7 +284,7 @@ DispatcherState::Epoch& DispatcherState::BeginGeneration(
       id,
       EpochState::Settings{run.record.visitation(), run.record.is_ordered(),
                            std::max<uint32_t>(1, run.record.slots()),
-                           settings_.max_crashes},
+                           settings_.max_crashes, settings_.most_records},
       inherited, &index_);
   epoch.manifest = manifest;
   epoch.state->MarkReady();
@@ -323,6 +344,7 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   FindRun(beat.epoch().run())->used_ms = session.heard_ms;
   EpochState& state = *epoch->state;
   for (const Finished& finished : beat.finished()) {
+    session.is_at_start = false;
     if (state.Finish(beat.slot(), finished, writes)) {
       reply.add_taken(finished.bundle());
     }
@@ -330,8 +352,9 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   for (const ClientBeat::Bad& bad : beat.bad()) {
     state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
   }
-  state.SetWant(beat.slot(), beat.want(),
-                static_cast<uint32_t>(beat.complete_size()));
+  const std::set<uint64_t> complete(beat.complete().begin(),
+                                    beat.complete().end());
+  state.SetWant(beat.slot(), beat.want(), complete, beat.passed_on());
   reply.set_low(state.low());
   if (state.settings().visitation == AT_MOST_ONCE ||
       state.settings().visitation == EACH_WORKER) {
@@ -355,8 +378,7 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   // A worker with a pass of its own may be about to say that it is there.
   const bool is_early = epoch->is_recovered && is_in_grace_ &&
                         state.settings().visitation == EACH_WORKER;
-  if (!is_early && state.HasNothingFor(beat.slot(), {beat.complete().begin(),
-                                                     beat.complete().end()})) {
+  if (!is_early && state.HasNothingFor(beat.slot(), complete)) {
     reply.set_phase(ClientReply::NOTHING_LEFT);
   }
   for (const EpochState::Owned& owned : state.OwnedBy(beat.slot())) {
@@ -391,7 +413,7 @@ absl::StatusOr<ReleaseReply> DispatcherState::Release(
     state.Release(request.slot(), cursor, writes);
   }
   state.ReleaseRest(request.slot(), BundleSet(request.done()), writes);
-  state.SetWant(request.slot(), 0);
+  state.SetGone(request.slot());
   WriteEpoch(*epoch, writes);
   return reply;
 }
@@ -414,11 +436,12 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
   for (auto& [job, run] : runs_) {
     bool has_consumer = false;
     for (auto& [number, epoch] : run.epochs) {
+      if (!epoch.restoring.empty()) ForgetStates(epoch, now_ms, writes);
       for (const auto& [slot, session] : epoch.sessions) {
         if (IsLive(session, now_ms)) {
           has_consumer = true;
         } else {
-          epoch.state->SetWant(slot, 0);
+          epoch.state->SetGone(slot);
         }
       }
     }
@@ -426,6 +449,11 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
     if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
   }
   for (const std::string& job : over) CloseRun(job, "unread", writes);
+  const std::set<EpochName> to_fold = index_.to_fold;
+  for (const EpochName& name : to_fold) {
+    const Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);
+    if (epoch.state->Fold(kMostFolded, writes)) WriteEpoch(epoch, writes);
+  }
   if (now_ms >= drop_unused_ms_) DropUnused(now_ms, writes);
 }
 

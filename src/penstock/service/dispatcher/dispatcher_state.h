@@ -41,6 +41,7 @@ class DispatcherState final {
     // Without a run that uses it: a plan or manifest is deleted.
     int64_t unused_timeout_ms = 3'600'000;
     int max_crashes = 5;
+    size_t most_records = 256;  // of bundles that are done, in an epoch
     // All that there are, in order (WorkerPlaces); none: whoever comes.
     std::vector<std::string> workers = {};
   };
@@ -58,6 +59,15 @@ class DispatcherState final {
                int64_t now_ms, Writes& writes);
   // Null: there is none.
   std::shared_ptr<const std::string> FindPlan(const std::string& id) const;
+  // The id of a plan that is called by its id, or by a name that it has.
+  std::string PlanOf(const std::string& called) const;
+  // Whether a plan may have this name: InvalidArgument for one that looks like
+  // something else, AlreadyExists if it is another's.
+  absl::Status CheckName(const std::string& name, const std::string& id) const;
+  void SetName(const std::string& name, const std::string& id, Writes& writes);
+  // It is deleted in due time, once no job uses it. NotFound if it is not kept.
+  absl::Status Unregister(const std::string& called, int64_t now_ms,
+                          Writes& writes);
   const Manifest* FindManifest(uint64_t hash) const;
 
   absl::StatusOr<OpenReply> Open(const OpenRequest& request, int64_t now_ms,
@@ -106,6 +116,7 @@ class DispatcherState final {
     Opener opener;
     int64_t heard_ms = 0;
     bool has_left = false;
+    bool is_at_start = false;  // of a restore, as far as it is known
   };
   // What the shares of an epoch are run with, and what it is named by.
   struct Pass {
@@ -122,6 +133,12 @@ class DispatcherState final {
     Manifest manifest;
     int64_t used_ms = 0;
   };
+  // A state that waits for the others of its checkpoint.
+  struct Restoring {
+    ConsumerState state;
+    int64_t since_ms = 0;
+    int64_t heard_ms = 0;  // who brings it asks again and again
+  };
   struct Epoch {
     Pass pass;
     std::unique_ptr<EpochState> state;
@@ -134,7 +151,7 @@ class DispatcherState final {
     std::map<uint32_t, Session> sessions;  // by slot
     // States of consumers that want to go on from a checkpoint, by their old
     // slots; and the hashes of those that this generation was made of.
-    std::map<uint32_t, ConsumerState> restoring;
+    std::map<uint32_t, Restoring> restoring;
     std::set<uint64_t> restored;
   };
   struct Run {
@@ -163,7 +180,17 @@ class DispatcherState final {
                          Writes& writes);
   // Takes states in; true once a new generation has begun of them.
   absl::StatusOr<bool> Restore(Run& run, const OpenRequest& request,
-                               Writes& writes);
+                               int64_t now_ms, Writes& writes);
+  // It is of the generation in force, or one that that was made of: then its
+  // consumer has had nothing since, and is where the generation began.
+  static bool IsOfNow(const Epoch& epoch, const ConsumerState& state);
+  static void SetToNow(const Epoch& epoch, ConsumerState& state);
+  // Not all of them are here. FailedPrecondition once it has taken too long.
+  absl::Status WaitForStates(Epoch& epoch, const OpenRequest& request,
+                             std::map<uint32_t, Restoring> states,
+                             int64_t now_ms, Writes& writes);
+  // Of those who do not ask any more, and so will not go on.
+  void ForgetStates(Epoch& epoch, int64_t now_ms, Writes& writes);
   absl::Status CheckSame(const Run& run, const OpenRequest& request) const;
   // Static shards are those of the workers that there are.
   absl::Status CheckWorkers(const Epoch& epoch) const;
@@ -193,6 +220,7 @@ class DispatcherState final {
   uint64_t counter_ = 0;
   int64_t drop_unused_ms_;  // when to look for them next
   std::map<std::string, Plan> plans_;
+  std::map<std::string, std::string> names_;  // of plans that are kept
   std::map<uint64_t, Cut> manifests_;
   EpochIndex index_;  // outlives the runs' epochs
   EpochName granted_last_;

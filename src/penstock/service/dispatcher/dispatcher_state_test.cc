@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/service/dispatcher/dispatcher_state_testing.h"
 
 namespace penstock::service {
 namespace {
@@ -14,98 +15,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-// A dispatcher whose writes all reach the disk, one that can be restarted.
-class DispatcherStateTest : public testing::Test {
- protected:
-  DispatcherStateTest() { Restart(); }
-
-  void Restart() {
-    std::vector<store::Record> records;
-    for (const auto& [key, value] : disk_) records.push_back({key, value});
-    auto made = DispatcherState::Make({}, ++term_, now_, records);
-    ASSERT_TRUE(made.ok()) << made.status();
-    state_ = *std::move(made);
-    state_->AddPlan("p", "plan", false, now_, writes_);
-    Write();
-  }
-  void Write() {
-    for (const store::WriteBatch* batch : {&writes_.durable, &writes_.lazy}) {
-      for (const auto& [key, value] : *batch) {
-        if (value) {
-          disk_[key] = *value;
-        } else {
-          disk_.erase(key);
-        }
-      }
-    }
-    writes_ = {};
-  }
-
-  OpenRequest Request(uint64_t number, uint32_t slot = 0,
-                      uint32_t slots = 1) const {
-    OpenRequest request;
-    request.mutable_opener()->set_consumer(number);
-    request.set_job("train");
-    request.set_plan("p");
-    request.set_visitation(EXACTLY_ONCE);
-    request.set_slot(slot);
-    request.set_slots(slots);
-    return request;
-  }
-  absl::StatusOr<OpenReply> Open(const OpenRequest& request) {
-    auto reply = state_->Open(request, now_, writes_);
-    Write();
-    return reply;
-  }
-  WorkerReply Beat(WorkerBeat beat = {}) {
-    beat.set_worker(9);
-    beat.set_address("w9");
-    if (beat.room() == 0) beat.set_room(4);
-    WorkerReply reply = state_->OnWorker(beat, now_, writes_);
-    Write();
-    return reply;
-  }
-  ClientReply Beat(const OpenReply& opened, uint32_t want,
-                   std::vector<uint64_t> finished = {}, uint64_t consumer = 1,
-                   uint32_t slot = 0) {
-    ClientBeat beat;
-    *beat.mutable_epoch() = opened.epoch();
-    beat.set_slot(slot);
-    beat.mutable_opener()->set_consumer(consumer);
-    beat.set_want(want);
-    for (const uint64_t bundle : finished) {
-      beat.add_finished()->set_bundle(bundle);
-    }
-    ClientReply reply = state_->OnClient(beat, now_, writes_);
-    Write();
-    return reply;
-  }
-  // Opens an epoch of `bundles`, with the manifest that a worker makes.
-  OpenReply OpenEpoch(uint64_t bundles) {
-    const OpenRequest request = Request(1);
-    EXPECT_EQ(Open(request)->phase(), OpenReply::WAITING);
-    const WorkerReply granted = Beat();
-    EXPECT_EQ(granted.leases_size(), 1);
-    WorkerBeat beat;
-    WorkerBeat::Made* made = beat.add_made();
-    *made->mutable_epoch() = granted.leases(0).epoch();
-    made->set_attempt(granted.leases(0).attempt());
-    made->mutable_manifest()->set_rows(bundles);
-    made->mutable_manifest()->set_rows_per_bundle(1);
-    made->mutable_manifest()->set_passes(1);
-    EXPECT_THAT(Beat(beat).made_taken(), SizeIs(1));
-    const auto reply = Open(request);
-    EXPECT_EQ(reply->phase(), OpenReply::OPEN);
-    return *reply;
-  }
-
-  std::map<std::string, std::string> disk_;
-  std::unique_ptr<DispatcherState> state_;
-  Writes writes_;
-  uint64_t term_ = 0;
-  int64_t now_ = 1'000;
-};
 
 TEST_F(DispatcherStateTest, OneEpoch) {
   const OpenReply opened = OpenEpoch(2);
@@ -280,22 +189,12 @@ TEST_F(DispatcherStateTest, ADamagedRecordIsNamed) {
   EXPECT_THAT(made.status().message(), HasSubstr("run/"));
 }
 
-// Keys on the disk that begin with `kind`.
-std::vector<std::string> KeysOf(const std::map<std::string, std::string>& disk,
-                                const std::string& kind) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : disk) {
-    if (key.substr(0, kind.size()) == kind) keys.push_back(key);
-  }
-  return keys;
-}
-
 TEST_F(DispatcherStateTest, WhatNobodyUsesIsDeleted) {
   OpenEpoch(1);
   state_->AddPlan("unused", "x", false, now_, writes_);
   state_->AddPlan("kept", "y", true, now_, writes_);
   Write();
-  EXPECT_THAT(KeysOf(disk_, "plan/"), SizeIs(3));
+  EXPECT_THAT(Keys("plan/"), SizeIs(3));
   // A consumer that beats keeps its job, and that what the job uses.
   for (int minutes = 0; minutes < 180; ++minutes) {
     now_ += 60'000;
@@ -303,10 +202,10 @@ TEST_F(DispatcherStateTest, WhatNobodyUsesIsDeleted) {
     state_->Tick(now_, writes_);
     Write();
   }
-  EXPECT_THAT(KeysOf(disk_, "plan/"), SizeIs(2));
+  EXPECT_THAT(Keys("plan/"), SizeIs(2));
   EXPECT_EQ(state_->FindPlan("unused"), nullptr);
   EXPECT_NE(state_->FindPlan("kept"), nullptr);
-  EXPECT_THAT(KeysOf(disk_, "manifest/"), SizeIs(1));
+  EXPECT_THAT(Keys("manifest/"), SizeIs(1));
   // Without it, all goes but what is kept; also after a restart.
   Restart();
   for (int minutes = 0; minutes < 180; ++minutes) {
@@ -314,8 +213,8 @@ TEST_F(DispatcherStateTest, WhatNobodyUsesIsDeleted) {
     state_->Tick(now_, writes_);
     Write();
   }
-  EXPECT_EQ(KeysOf(disk_, "plan/"), std::vector<std::string>{"plan/kept"});
-  EXPECT_THAT(KeysOf(disk_, "manifest/"), IsEmpty());
+  EXPECT_EQ(Keys("plan/"), std::vector<std::string>{"plan/kept"});
+  EXPECT_THAT(Keys("manifest/"), IsEmpty());
 }
 
 TEST_F(DispatcherStateTest, LargePlansAreWrittenInPieces) {
@@ -326,7 +225,7 @@ TEST_F(DispatcherStateTest, LargePlansAreWrittenInPieces) {
     EXPECT_LT(write.value->size(), store::kMaxValueBytes);
   }
   Write();
-  EXPECT_THAT(KeysOf(disk_, "plan/large"), SizeIs(3));
+  EXPECT_THAT(Keys("plan/large"), SizeIs(3));
   Restart();
   ASSERT_NE(state_->FindPlan("large"), nullptr);
   EXPECT_TRUE(*state_->FindPlan("large") == plan);
@@ -356,8 +255,8 @@ TEST_F(DispatcherStateTest, ACancelledJobIsOver) {
   Beat();
   EXPECT_TRUE(state_->Cancel("train", writes_).ok());
   Write();
-  EXPECT_THAT(KeysOf(disk_, "run/"), IsEmpty());
-  EXPECT_THAT(KeysOf(disk_, "bind/"), IsEmpty());
+  EXPECT_THAT(Keys("run/"), IsEmpty());
+  EXPECT_THAT(Keys("bind/"), IsEmpty());
   const ClientReply reply = Beat(opened, 8);
   EXPECT_EQ(reply.phase(), ClientReply::FAILED);
   EXPECT_EQ(reply.error(), "job 'train' was cancelled");

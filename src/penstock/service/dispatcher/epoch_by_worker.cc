@@ -112,8 +112,8 @@ std::optional<EpochState::Given> EpochState::GrantOne(uint64_t number,
 
 std::optional<uint32_t> EpochState::SlotOfWorkers(uint64_t number) const {
   const auto wants = [&](uint32_t slot) {
-    const auto want = want_.find(slot);
-    return want != want_.end() && want->second > 0;
+    const auto seat = seats_.find(slot);
+    return seat != seats_.end() && seat->second.want > 0;
   };
   const auto its = static_cast<uint32_t>(number % settings_.slots);
   if (wants(its)) return its;
@@ -121,10 +121,10 @@ std::optional<uint32_t> EpochState::SlotOfWorkers(uint64_t number) const {
   // Whoever has the fewest.
   std::optional<uint32_t> best;
   size_t least = 0;
-  for (const auto& [slot, want] : want_) {
+  for (const auto& [slot, seat] : seats_) {
     const auto owned = owned_.find(slot);
     const size_t has = owned == owned_.end() ? 0 : owned->second.size();
-    if (want == 0 || (best && has >= least)) continue;
+    if (seat.want == 0 || (best && has >= least)) continue;
     best = slot;
     least = has;
   }

@@ -50,6 +50,8 @@ struct News {
 struct EpochIndex {
   // Those that might have a bundle to grant: others have none.
   std::set<EpochName> ready;
+  // Those with records of single bundles that might be folded into one.
+  std::set<EpochName> to_fold;
   // Those whose bundles are each for one worker.
   std::set<EpochName> by_worker_epochs;
   // Those of which a worker has leases.

@@ -40,6 +40,7 @@ EpochState::EpochState(const EpochId& id, const Settings& settings,
 EpochState::~EpochState() {
   if (index_ == nullptr) return;
   index_->ready.erase(name_);
+  index_->to_fold.erase(name_);
   index_->by_worker_epochs.erase(name_);
   for (const auto& [worker, numbers] : lent_) {
     const auto it = index_->by_worker.find(worker);
@@ -63,7 +64,7 @@ void EpochState::Tell(uint32_t slot) {
 }
 
 void EpochState::TellAll() {
-  for (const auto& [slot, want] : want_) Tell(slot);
+  for (const auto& [slot, seat] : seats_) Tell(slot);
 }
 
 void EpochState::TellLow() {
@@ -76,41 +77,22 @@ void EpochState::SetBundles(std::optional<uint64_t> bundles) {
   MarkReady();
 }
 
-void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
-  RecoverPass(bundle, bind.worker());
-  Bundle& found = begun_[bundle];
-  found.maker = bind.worker();
-  found.from = bind.from();
-  found.is_recovered = true;
-  if (found.slot) owned_[*found.slot].erase(bundle);
-  found.slot.reset();
-  unowned_.erase(bundle);
-  if (bind.has_slot()) {
-    found.slot = bind.slot();
-    owned_[bind.slot()].insert(bundle);
-  } else {
-    unowned_.insert(bundle);
-  }
-}
-
-void EpochState::Recover(uint64_t bundle, const DoneRecord& done) {
-  RecoverPass(bundle, done.worker());
-  const auto it = begun_.find(bundle);
-  if (it != begun_.end()) {
-    if (it->second.slot) owned_[*it->second.slot].erase(bundle);
-    unowned_.erase(bundle);
-    begun_.erase(it);
-  }
-  done_.Add(bundle);
-  digests_[bundle] = done;
-}
-
 bool EpochState::IsHungry(uint32_t slot) const {
-  const auto want = want_.find(slot);
-  if (want == want_.end()) return false;
+  const auto seat = seats_.find(slot);
+  if (seat == seats_.end()) return false;
   const auto owned = owned_.find(slot);
   const size_t has = owned == owned_.end() ? 0 : owned->second.size();
-  return has < want->second;
+  return has < seat->second.want;
+}
+
+uint64_t EpochState::FairShare() const {
+  const auto gone = static_cast<uint64_t>(std::ranges::count_if(
+      seats_, [](const auto& entry) { return entry.second.is_gone; }));
+  const uint64_t readers =
+      settings_.slots - std::min<uint64_t>(gone, settings_.slots);
+  if (readers < 2 || !count_) return std::numeric_limits<uint64_t>::max();
+  const uint64_t left = *count_ - std::min(*count_, next_);
+  return std::max<uint64_t>(2, left / (2 * readers));
 }
 
 std::optional<uint32_t> EpochState::SlotFor(uint64_t bundle) const {
@@ -118,19 +100,15 @@ std::optional<uint32_t> EpochState::SlotFor(uint64_t bundle) const {
     const auto slot = static_cast<uint32_t>(bundle % settings_.slots);
     return IsHungry(slot) ? std::optional(slot) : std::nullopt;
   }
-  // Of the last ones nobody takes many, since others may be about to come.
-  uint64_t fair = std::numeric_limits<uint64_t>::max();
-  if (settings_.slots > 1 && count_) {
-    const uint64_t left = *count_ - std::min(*count_, next_);
-    fair = std::max<uint64_t>(2, left / (2 * uint64_t{settings_.slots}));
-  }
+  const uint64_t fair = FairShare();
   std::optional<uint32_t> best;
   uint64_t most = 0;
-  for (const auto& [slot, asked] : want_) {
-    const auto complete = complete_.find(slot);
-    const uint64_t here = complete == complete_.end() ? 0 : complete->second;
-    const uint64_t want = std::min<uint64_t>(
-        asked, fair > asked ? asked : fair + std::min<uint64_t>(here, asked));
+  for (const auto& [slot, seat] : seats_) {
+    // What was passed on may be held back until the end comes: it must not keep
+    // the rest from coming.
+    const uint64_t want =
+        fair > seat.want ? seat.want
+                         : std::min<uint64_t>(seat.want, fair + seat.passed_on);
     const auto owned = owned_.find(slot);
     const uint64_t has = owned == owned_.end() ? 0 : owned->second.size();
     if (has < want && want - has > most) {
@@ -200,9 +178,14 @@ std::optional<EpochState::Given> EpochState::Grant(
   if (is_by_worker()) return GrantByWorker(worker, attempt, place, writes);
   // Somebody waits for these.
   for (const auto& [slot, numbers] : owned_) {
+    const auto seat = seats_.find(slot);
     for (const uint64_t number : numbers) {
       Bundle& bundle = begun_[number];
       if (bundle.worker != 0) continue;
+      // Its consumer has all of it.
+      if (seat != seats_.end() && seat->second.complete.contains(number)) {
+        continue;
+      }
       if (bundle.is_recovered && !may_take_over) continue;
       if (bundle.avoided == worker && bundle.avoids > 0) {
         --bundle.avoids;
@@ -344,13 +327,27 @@ std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
   return held;
 }
 
-void EpochState::SetWant(uint32_t slot, uint32_t bundles, uint32_t complete) {
-  uint32_t& want = want_[slot];
-  uint32_t& here = complete_[slot];
+void EpochState::SetWant(uint32_t slot, uint32_t bundles,
+                         const std::set<uint64_t>& complete,
+                         uint32_t passed_on) {
+  Seat& seat = seats_[slot];
   if (bundles > 0) left_.erase(slot);
-  if (bundles > want || complete > here) MarkReady();
-  want = bundles;
-  here = complete;
+  if (bundles > seat.want || passed_on > seat.passed_on ||
+      !std::ranges::includes(complete, seat.complete)) {
+    MarkReady();
+  }
+  seat.want = bundles;
+  seat.passed_on = passed_on;
+  seat.complete = complete;
+  seat.is_gone = false;
+}
+
+void EpochState::SetGone(uint32_t slot) {
+  Seat& seat = seats_[slot];
+  if (seat.is_gone) return;
+  seat = Seat();
+  seat.is_gone = true;
+  MarkReady();
 }
 
 void EpochState::ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
@@ -388,6 +385,7 @@ void EpochState::MarkDone(uint64_t number, const DoneRecord& record,
   digests_[number] = record;
   digests_[number].set_worker(maker);
   if (is_by_worker()) TellAll();
+  if (index_ != nullptr) index_->to_fold.insert(name_);
   writes.lazy.push_back({KeyOf(kDoneKey, number), Bytes(digests_[number])});
   writes.lazy.push_back({KeyOf(kBindKey, number), std::nullopt});
 }
@@ -426,6 +424,7 @@ void EpochState::Release(uint32_t slot, const Cursor& cursor, Writes& writes) {
   unowned_.insert(cursor.bundle());
   bundle.slot.reset();
   bundle.from = cursor.position();
+  has_released_ = true;
   MarkReady();
   TellLow();
   BindRecord record;
@@ -510,19 +509,6 @@ bool EpochState::HasNothingFor(uint32_t slot,
 bool EpochState::is_done() const {
   return has_bundles_ && count_ &&
          done_.size() + quarantined_.size() >= *count_;
-}
-
-void EpochState::Erase(Writes& writes) const {
-  for (const auto& [number, bundle] : begun_) {
-    writes.durable.push_back({KeyOf(kBindKey, number), std::nullopt});
-  }
-  for (const auto& [number, record] : digests_) {
-    writes.durable.push_back({KeyOf(kDoneKey, number), std::nullopt});
-  }
-}
-
-std::string EpochState::KeyOf(std::string_view kind, uint64_t bundle) const {
-  return BundleKey(kind, id_, bundle);
 }
 
 }  // namespace penstock::service

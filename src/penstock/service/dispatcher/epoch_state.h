@@ -51,6 +51,9 @@ class EpochState final {
     // A bundle that was being computed whenever so many workers died is not
     // tried again.
     int max_crashes = 5;
+    // Records of single bundles that are done, while the epoch goes on: digests
+    // of attempts are compared with the last ones.
+    size_t most_records = 256;
   };
   struct Given {
     uint64_t bundle;
@@ -81,6 +84,7 @@ class EpochState final {
   // What was written down, after a restart. REQUIRES: before anything else.
   void Recover(uint64_t bundle, const BindRecord& bind);
   void Recover(uint64_t bundle, const DoneRecord& done);
+  void Recover(const BundleSet& folded);
 
   // A bundle for `worker` to compute: one whose owner waits for it, or one that
   // is new to the hungriest slot. `may_take_over`: also those whose worker was
@@ -117,8 +121,11 @@ class EpochState final {
   std::vector<Given> HeldBy(uint64_t worker) const;
 
   // Bundles that a slot would have at once, those among them that are here as a
-  // whole included; 0 when nobody is there.
-  void SetWant(uint32_t slot, uint32_t bundles, uint32_t complete = 0);
+  // whole included (`complete`), of which `passed_on` have no row that waits.
+  void SetWant(uint32_t slot, uint32_t bundles,
+               const std::set<uint64_t>& complete = {}, uint32_t passed_on = 0);
+  // Nobody is there any more; what is its own stays its own.
+  void SetGone(uint32_t slot);
   // Could not be read from the worker that computes it.
   void ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
                  Writes& writes);
@@ -166,6 +173,18 @@ class EpochState final {
   // (Items, digest) of two attempts were not the same.
   uint64_t mismatches() const { return mismatches_; }
 
+  // Nothing was returned to a trainer in this generation, as far as it is known
+  // here: whoever begins it anew finds all that it began with.
+  bool is_untouched() const {
+    return done_.size() == inherited_.done.size() && !has_released_;
+  }
+
+  // Takes up to `most` records of bundles that are done away, once there are
+  // many or the epoch is over. False: there was nothing to do. True: folded(),
+  // which is to be written with them, has changed.
+  bool Fold(size_t most, Writes& writes);
+  // Bundles that are done, and have no record of their own.
+  const BundleSet& folded() const { return folded_; }
   // Removes all that was written of this generation.
   void Erase(Writes& writes) const;
 
@@ -202,6 +221,9 @@ class EpochState final {
   void RecoverPass(uint64_t number, uint64_t worker);
 
   std::optional<uint32_t> SlotFor(uint64_t bundle) const;
+  // Bundles that a slot may have of the last ones, of which nobody takes many,
+  // since others may be about to come.
+  uint64_t FairShare() const;
   bool IsHungry(uint32_t slot) const;
   // The first from `number` on that was never granted.
   uint64_t NextNew(uint64_t number) const;
@@ -230,10 +252,18 @@ class EpochState final {
   std::set<uint64_t> unowned_;        // of begun_
   std::map<uint64_t, std::set<uint64_t>> lent_;   // by worker
   std::map<uint32_t, std::set<uint64_t>> owned_;  // by slot
-  std::map<uint32_t, uint32_t> want_;             // by slot
-  std::map<uint32_t, uint32_t> complete_;         // by slot
-  std::set<uint32_t> left_;                       // slots
+  // What a slot's consumer has said last.
+  struct Seat {
+    uint32_t want = 0;
+    std::set<uint64_t> complete;
+    uint32_t passed_on = 0;
+    bool is_gone = false;
+  };
+  std::map<uint32_t, Seat> seats_;  // by slot
+  bool has_released_ = false;       // somebody, something
+  std::set<uint32_t> left_;         // slots
   BundleSet done_;
+  BundleSet folded_;                        // of them
   std::map<uint64_t, DoneRecord> digests_;  // of those done here
   std::map<uint64_t, std::string> quarantined_;
   // EACH_WORKER: the passes of each worker that has come, those over included.

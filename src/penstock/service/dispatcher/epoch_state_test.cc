@@ -1,5 +1,6 @@
 #include "penstock/service/dispatcher/epoch_state.h"
 
+#include <set>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -252,6 +253,45 @@ TEST_F(EpochStateTest, AfterARestartTheHolderComesFirst) {
   EXPECT_TRUE(state_->Present(kWorker, 0, 77, true));
   EXPECT_FALSE(state_->Present(kOther, 0, 78, true));
   EXPECT_EQ(state_->HeldBy(kWorker)[0].attempt, 77);
+}
+
+// The other reader may be about to come.
+TEST_F(EpochStateTest, ALoneReaderOfSeveralHoldsItsShare) {
+  Begin(100, {.slots = 2});
+  std::set<uint64_t> complete;
+  while (true) {
+    state_->SetWant(0, 100, complete);
+    const auto given = Grant();
+    if (!given) break;
+    complete.insert(given->bundle);
+  }
+  EXPECT_EQ(complete.size(), 20) << "as many as a quarter of what is left";
+  // Its pipeline holds them back, and wants more.
+  state_->SetWant(0, 100, complete, 20);
+  EXPECT_NE(Grant(), std::nullopt);
+  // Nobody else comes any more.
+  state_->SetWant(0, 100, complete);
+  while (Grant()) {
+  }
+  const size_t before = state_->OwnedBy(0).size();
+  EXPECT_LT(before, 25);
+  state_->SetGone(1);
+  while (Grant()) {
+  }
+  EXPECT_EQ(state_->OwnedBy(0).size(), 100);
+}
+
+TEST_F(EpochStateTest, WhatAReaderHasAsAWholeIsNotComputedAgain) {
+  Begin(1);
+  state_->SetWant(0, 2);
+  const auto given = Grant();
+  state_->SetWant(0, 2, {0});
+  state_->Lose(kWorker, 0, given->attempt, EpochState::Loss::kGivenBack,
+               writes_);
+  EXPECT_EQ(Grant(kOther), std::nullopt);
+  // Another engine has nothing of it.
+  state_->SetWant(0, 2);
+  EXPECT_EQ(Grant(kOther)->bundle, 0);
 }
 
 }  // namespace

@@ -70,6 +70,11 @@ size_t ParkedBeats::num_parked() const {
   return workers_.due.size() + clients_.due.size();
 }
 
+size_t ParkedBeats::num_senders() const {
+  MutexLock lock(&mutex_);
+  return workers_.senders.size() + clients_.senders.size();
+}
+
 void ParkedBeats::WakeAt(int64_t ms) {
   if (ms >= wake_ms_) return;
   wake_ms_ = ms;
@@ -354,49 +359,52 @@ void ParkedBeats::OfferWork() {
   }
 }
 
-void ParkedBeats::Loop() {
-  int64_t tick_ms = Now();
-  int64_t drop_ms = tick_ms;
-  while (true) {
-    Calls calls;
-    bool is_offer = false;
-    bool is_tick = false;
-    {
-      MutexLock lock(&mutex_);
-      if (is_stopping_) return;
-      const int64_t now_ms = Now();
-      TakeDue(workers_, now_ms, calls);
-      TakeDue(clients_, now_ms, calls);
-      if (offer_ms_ && *offer_ms_ <= now_ms) {
-        offer_ms_.reset();
-        is_offer = true;
-      }
-      if (tick_ms <= now_ms) {
-        tick_ms = now_ms + settings_.tick_ms;
-        is_tick = true;
-        // What a worker was passed over with.
-        if (has_work_) is_offer = true;
-      }
-      if (drop_ms <= now_ms) {
-        drop_ms = now_ms + kDropOldMillis;
-        DropOld(workers_, now_ms);
-        DropOld(clients_, now_ms);
-      }
-      if (calls.empty() && !is_offer && !is_tick) {
-        wake_ms_ = std::min(tick_ms, offer_ms_.value_or(tick_ms));
-        if (!workers_.due.empty()) {
-          wake_ms_ = std::min(wake_ms_, workers_.due.begin()->first);
-        }
-        if (!clients_.due.empty()) {
-          wake_ms_ = std::min(wake_ms_, clients_.due.begin()->first);
-        }
-        changed_.WaitFor(&mutex_, (wake_ms_ - now_ms) * 1'000'000);
-        wake_ms_ = std::numeric_limits<int64_t>::min();
-      }
+bool ParkedBeats::Poll() {
+  Calls calls;
+  bool is_offer = false;
+  bool is_tick = false;
+  {
+    MutexLock lock(&mutex_);
+    const int64_t now_ms = Now();
+    TakeDue(workers_, now_ms, calls);
+    TakeDue(clients_, now_ms, calls);
+    if (offer_ms_ && *offer_ms_ <= now_ms) {
+      offer_ms_.reset();
+      is_offer = true;
     }
-    for (const auto& call : calls) call();
-    if (is_offer) OfferWork();
-    if (is_tick) dispatcher_->Tick();
+    if (tick_ms_ <= now_ms) {
+      tick_ms_ = now_ms + settings_.tick_ms;
+      is_tick = true;
+      // What a worker was passed over with.
+      if (has_work_) is_offer = true;
+    }
+    if (drop_ms_ <= now_ms) {
+      drop_ms_ = now_ms + kDropOldMillis;
+      DropOld(workers_, now_ms);
+      DropOld(clients_, now_ms);
+    }
+  }
+  for (const auto& call : calls) call();
+  if (is_offer) OfferWork();
+  if (is_tick) dispatcher_->Tick();
+  return !calls.empty() || is_offer || is_tick;
+}
+
+void ParkedBeats::Loop() {
+  while (true) {
+    if (Poll()) continue;
+    MutexLock lock(&mutex_);
+    if (is_stopping_) return;
+    wake_ms_ = std::min(tick_ms_, offer_ms_.value_or(tick_ms_));
+    if (!workers_.due.empty()) {
+      wake_ms_ = std::min(wake_ms_, workers_.due.begin()->first);
+    }
+    if (!clients_.due.empty()) {
+      wake_ms_ = std::min(wake_ms_, clients_.due.begin()->first);
+    }
+    const int64_t wait_ms = wake_ms_ - Now();
+    if (wait_ms > 0) changed_.WaitFor(&mutex_, wait_ms * 1'000'000);
+    wake_ms_ = std::numeric_limits<int64_t>::min();
   }
 }
 

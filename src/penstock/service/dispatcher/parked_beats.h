@@ -64,6 +64,10 @@ class ParkedBeats final {
   // From here on `dispatcher`, which outlives it or Stop(), is asked, and
   // ticks.
   void Start(DurableDispatcher& dispatcher);
+  // The same without a thread, for simulations: Poll() does what is due. False:
+  // nothing was.
+  void Attach(DurableDispatcher& dispatcher) { dispatcher_ = &dispatcher; }
+  bool Poll() ABSL_LOCKS_EXCLUDED(mutex_);
   // All that wait hear Unavailable, and so does whoever comes.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -81,8 +85,9 @@ class ParkedBeats final {
   void Forget(uint64_t worker, uint64_t call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(const ClientKey& key, uint64_t call) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls that wait now.
+  // Calls that wait now, and senders that are known.
   size_t num_parked() const ABSL_LOCKS_EXCLUDED(mutex_);
+  size_t num_senders() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // What is known of a sender.
@@ -181,6 +186,8 @@ class ParkedBeats final {
   // Workers that wait and have room, by their calls: who came first is first.
   std::map<uint64_t, uint64_t> roomy_ ABSL_GUARDED_BY(mutex_);
   std::optional<int64_t> offer_ms_ ABSL_GUARDED_BY(mutex_);
+  int64_t tick_ms_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t drop_ms_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t wake_ms_ ABSL_GUARDED_BY(mutex_) = 0;  // when the thread looks next
   uint64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;

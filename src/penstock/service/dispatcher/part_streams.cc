@@ -15,11 +15,13 @@ constexpr size_t kPartBytes = size_t{1} << 20;
 
 class Sender final : public grpc::ServerWriteReactor<Part> {
  public:
-  explicit Sender(std::shared_ptr<const std::string> bytes)
+  Sender(std::shared_ptr<const std::string> bytes, const std::string& id)
       : bytes_(std::move(bytes)) {
+    part_.set_plan(id);
     Next();
   }
   void OnWriteDone(bool is_ok) override {
+    part_.clear_plan();
     is_ok ? Next() : Finish(grpc::Status(grpc::StatusCode::CANCELLED, ""));
   }
   void OnDone() override { delete this; }
@@ -49,7 +51,7 @@ class Refusal final : public grpc::ServerWriteReactor<Part> {
 
 class Receiver final : public grpc::ServerReadReactor<Part> {
  public:
-  using Take = std::function<void(std::string, bool, service::Finish)>;
+  using Take = std::function<void(std::string, const Part&, service::Finish)>;
   Receiver(size_t max_bytes, Take take)
       : max_bytes_(max_bytes), take_(std::move(take)) {
     StartRead(&part_);
@@ -63,12 +65,15 @@ class Receiver final : public grpc::ServerReadReactor<Part> {
       if (is_cancelled_) {
         return Finish(grpc::Status(grpc::StatusCode::CANCELLED, ""));
       }
-      take_(std::move(bytes_), keep_, [this](const absl::Status& status) {
+      take_(std::move(bytes_), first_, [this](const absl::Status& status) {
         Finish(rpc::ToGrpc(status));
       });
       return;
     }
-    if (is_first_) keep_ = part_.keep();
+    if (is_first_) {
+      first_.set_keep(part_.keep());
+      first_.set_name(part_.name());
+    }
     is_first_ = false;
     if (part_.bytes().size() > static_cast<size_t>(rpc::kMaxControlBytes)) {
       return Finish(rpc::ToGrpc(absl::ResourceExhaustedError(
@@ -92,21 +97,23 @@ class Receiver final : public grpc::ServerReadReactor<Part> {
   Part part_;
   std::string bytes_;
   bool is_first_ = true;
-  bool keep_ = false;
+  Part first_;  // without its bytes
   std::atomic<bool> is_cancelled_{false};
 };
 
 }  // namespace
 
 grpc::ServerWriteReactor<Part>* SendParts(
-    absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
+    absl::StatusOr<std::shared_ptr<const std::string>> bytes,
+    const std::string& id) {
   if (!bytes.ok()) return new Refusal(bytes.status());
-  return new Sender(*std::move(bytes));
+  return new Sender(*std::move(bytes), id);
 }
 
 grpc::ServerReadReactor<Part>* ReceiveParts(
     size_t max_bytes,
-    std::function<void(std::string bytes, bool keep, Finish finish)> take) {
+    std::function<void(std::string bytes, const Part& first, Finish finish)>
+        take) {
   return new Receiver(max_bytes, std::move(take));
 }
 

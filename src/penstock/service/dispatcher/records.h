@@ -14,6 +14,7 @@ namespace penstock::service {
 
 inline constexpr std::string_view kPlanKey = "plan/";
 inline constexpr std::string_view kKeepKey = "keep/";
+inline constexpr std::string_view kNameKey = "name/";
 inline constexpr std::string_view kRunKey = "run/";
 inline constexpr std::string_view kEpochKey = "epoch/";
 inline constexpr std::string_view kManifestKey = "manifest/";

@@ -29,6 +29,7 @@ constexpr Rule kRules[] = {
     {"/penstock.service.Dispatcher/Hello", kAnybody},
     {"/penstock.service.Dispatcher/AddPlan", kConsumer | kAdmin},
     {"/penstock.service.Dispatcher/GetPlan", kAnybody},
+    {"/penstock.service.Dispatcher/Unregister", kConsumer | kAdmin},
     {"/penstock.service.Dispatcher/Open", kConsumer},
     {"/penstock.service.Dispatcher/BeatClient", kConsumer},
     {"/penstock.service.Dispatcher/Release", kConsumer},

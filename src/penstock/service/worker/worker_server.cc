@@ -471,11 +471,16 @@ void WorkerServer::Drain() {
 void WorkerServer::HandOver(int64_t now_ns, Deeds& deeds) {
   const bool is_late = now_ns >= drain_until_ns_;
   for (auto it = runs_.begin(); it != runs_.end();) {
-    const Held& held = it->second;
-    // What a client has had to its end, it will say that it has; given back, it
-    // would be computed elsewhere for nobody.
-    const bool may_stay = held.is_started && !is_late &&
-                          (held.run->is_read() || held.run->is_taken());
+    Held& held = it->second;
+    bool may_stay = held.is_started && !is_late;
+    if (may_stay && !held.run->is_read()) {
+      // What a client has had to its end, it will say that it has; given back
+      // before, it would be computed elsewhere for nobody.
+      if (held.taken_ns == 0) held.taken_ns = now_ns;
+      may_stay = held.run->is_taken() &&
+                 now_ns - held.taken_ns <
+                     absl::ToInt64Nanoseconds(options_.taken_patience);
+    }
     if (may_stay) {
       ++it;
       continue;

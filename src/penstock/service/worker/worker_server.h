@@ -66,6 +66,9 @@ class WorkerServer final {
     std::string version;  // of the product, for people
     // Readers of a worker that drains may go on for so long.
     absl::Duration drain_patience = absl::Seconds(20);
+    // And so long with a bundle that its reader has had as a whole, for the
+    // dispatcher to hear of it.
+    absl::Duration taken_patience = absl::Seconds(1);
     io::FileSystem* files = nullptr;  // null: those of this machine
     bool has_local_socket = true;
   };
@@ -115,6 +118,7 @@ class WorkerServer final {
     uint64_t serial = 0;  // of the run
     bool is_started = false;
     bool is_computed = false;
+    int64_t taken_ns = 0;  // when it drains: since when it was seen to be
   };
   // Somebody wants to read a bundle whose lease may be on its way.
   struct Waiting {

@@ -507,6 +507,19 @@ TEST_F(WorkerServerTest, AReadingOutlivesTheBeginningOfADrain) {
   EXPECT_TRUE(worker_->WaitUntilDrained(absl::Seconds(30)));
 }
 
+// Its reader may have gone without a word.
+TEST_F(WorkerServerTest, WhatWasHadAsAWholeHoldsADrainUpForAMomentOnly) {
+  WorkerServer::Options options;
+  options.taken_patience = absl::Milliseconds(50);
+  options.drain_patience = absl::Seconds(600);
+  Start(options);
+  Offer(Map(Range(1000), AddConstant(1)), 1000, 100);
+  Grant(0);
+  EXPECT_EQ(Read(0).items, Expected(0));
+  worker_->Drain();
+  EXPECT_TRUE(worker_->WaitUntilDrained(absl::Seconds(30)));
+}
+
 TEST_F(WorkerServerTest, ASlowReadingIsHandedOverAfterAWholeFrame) {
   WorkerServer::Options options;
   options.drain_patience = absl::Milliseconds(50);

@@ -1,0 +1,192 @@
+#include "sim/row_feed.h"
+
+#include <algorithm>
+
+namespace penstock::sim {
+
+using service::RowLog;
+
+RowFeed::RowFeed(const Groups& groups, service::ClientState& client,
+                 std::optional<RowLog> resumed, uint64_t first_row)
+    : groups_(groups), client_(client), next_row_(first_row) {
+  uint64_t row = 0;
+  if (resumed) {
+    row = resumed->begin();
+    script_ = resumed->entries();
+    for (const RowLog::Entry& entry : script_) {
+      for (const RowLog::Part& part : entry.parts) client_.Await(part.bundle);
+    }
+  }
+  log_ = RowLog(client_.Save(), row);
+}
+
+void RowFeed::OnItems(uint64_t bundle, uint64_t first, uint64_t count,
+                      uint64_t of) {
+  if (count == 0) return;
+  Arrived& arrived = arrived_[bundle];
+  arrived.loose_from = of - of % groups_.size;
+  for (uint64_t i = 0; i < count; ++i) arrived.positions.push_back(first + i);
+  waiting_ += count;
+}
+
+void RowFeed::OnEnd(uint64_t bundle, uint64_t items) {
+  service::Finished finished;
+  finished.set_bundle(bundle);
+  finished.set_items(items);
+  log_.OnSize(finished, client_.from(bundle));
+}
+
+void RowFeed::OnDelivered(uint64_t row) {
+  log_.TrimTo(row);
+  client_.OnDelivered(log_.base());
+}
+
+std::optional<Row> RowFeed::Next() {
+  while (true) {
+    std::optional<Row> row = Take();
+    if (!row) return std::nullopt;
+    // Given before, in the middle of what was put together.
+    if (log_.end() <= next_row_) continue;
+    ++next_row_;
+    return row;
+  }
+}
+
+std::optional<Row> RowFeed::Take() {
+  while (true) {
+    if (!group_.empty()) return TakeOfGroup();
+    if (!script_.empty()) {
+      const size_t left = script_.size();
+      std::optional<Row> row = FollowScript();
+      if (row || script_.size() == left) return row;
+      continue;
+    }
+    if (BeginGroup()) continue;
+    std::optional<uint64_t> bundle = client_.NextToTake();
+    if (bundle) {
+      if (!arrived_.contains(*bundle)) break;
+    } else if (current_ && arrived_.contains(*current_)) {
+      bundle = current_;
+    } else if (!arrived_.empty()) {
+      bundle = arrived_.begin()->first;
+    } else {
+      break;
+    }
+    current_ = bundle;
+    const Arrived& arrived = arrived_[*bundle];
+    if (arrived.positions.front() < arrived.loose_from) return Give(*bundle);
+    PoolOne(*bundle);
+  }
+  if (client_.has_ended()) has_ended_ = true;
+  return std::nullopt;
+}
+
+uint64_t RowFeed::TakeOne(uint64_t bundle) {
+  const auto it = arrived_.find(bundle);
+  const uint64_t position = it->second.positions.front();
+  it->second.positions.pop_front();
+  if (it->second.positions.empty()) arrived_.erase(it);
+  --waiting_;
+  client_.Take(bundle, 1);
+  return position;
+}
+
+Row RowFeed::Give(uint64_t bundle) {
+  const uint64_t position = TakeOne(bundle);
+  client_.Give(bundle, 1);
+  log_.Add({bundle, position, 1});
+  return {{bundle, position}};
+}
+
+void RowFeed::PoolOne(uint64_t bundle) {
+  pool_.parts.push_back({bundle, TakeOne(bundle), 1});
+  ++pool_.items;
+}
+
+bool RowFeed::BeginGroup() {
+  if (pool_.items == 0) return false;
+  if (pool_.items < groups_.size && !client_.is_all_taken()) return false;
+  SetGroup(std::exchange(pool_, Pool()).parts);
+  return true;
+}
+
+void RowFeed::SetGroup(std::vector<RowLog::Part> parts) {
+  log_.BeginStitched(0, parts);
+  Row all;
+  for (const RowLog::Part& part : parts) {
+    for (uint64_t i = 0; i < part.items; ++i) {
+      all.push_back({part.bundle, part.position + i});
+    }
+  }
+  // The first rows have an item each, the last one the rest.
+  const uint64_t rows = std::min<uint64_t>(groups_.rows, all.size());
+  for (uint64_t i = 0; i + 1 < rows; ++i) group_rows_.push_back({all[i]});
+  group_rows_.emplace_back(all.begin() + static_cast<int64_t>(rows) - 1,
+                           all.end());
+  group_ = std::move(parts);
+}
+
+Row RowFeed::TakeOfGroup() {
+  Row row = std::move(group_rows_.front());
+  group_rows_.pop_front();
+  log_.AddStitchedRows(1);
+  if (group_rows_.empty()) {
+    log_.EndStitched();
+    for (const RowLog::Part& part : group_) {
+      client_.Give(part.bundle, part.items);
+    }
+    group_.clear();
+  }
+  return row;
+}
+
+bool RowFeed::ClipToArrived(std::vector<RowLog::Part>& parts) const {
+  std::map<uint64_t, uint64_t> here;  // bundle -> items
+  for (RowLog::Part& part : parts) {
+    const auto [left, is_new] = here.try_emplace(part.bundle, 0);
+    const auto it = arrived_.find(part.bundle);
+    if (is_new && it != arrived_.end())
+      left->second = it->second.positions.size();
+    if (left->second < part.items && !client_.is_over(part.bundle)) {
+      return false;
+    }
+    part.items = std::min(part.items, left->second);
+    left->second -= part.items;
+  }
+  std::erase_if(parts,
+                [](const RowLog::Part& part) { return part.items == 0; });
+  return true;
+}
+
+// Rows come as they came before; at most once, some may be lost.
+std::optional<Row> RowFeed::FollowScript() {
+  RowLog::Entry& entry = script_.front();
+  if (!entry.is_stitched) {
+    RowLog::Part& part = entry.parts[0];
+    const uint64_t bundle = part.bundle;
+    if (!arrived_.contains(bundle)) {
+      if (client_.is_over(bundle)) script_.pop_front();
+      return std::nullopt;
+    }
+    if (--part.items == 0) script_.pop_front();
+    return Give(bundle);
+  }
+  std::vector<RowLog::Part> parts = entry.parts;
+  if (!ClipToArrived(parts)) return std::nullopt;
+  for (const RowLog::Part& part : parts) {
+    for (uint64_t i = 0; i < part.items; ++i) TakeOne(part.bundle);
+  }
+  script_.pop_front();
+  if (!parts.empty()) SetGroup(std::move(parts));
+  return std::nullopt;
+}
+
+std::optional<service::ConsumerState> StateOf(const Saved& saved) {
+  RowLog log(saved.journal);
+  const uint64_t row = saved.place + saved.since.size();
+  log.TrimTo(row);
+  if (log.begin() != row) return std::nullopt;
+  return log.base();
+}
+
+}  // namespace penstock::sim

@@ -1,0 +1,94 @@
+// What a reader makes of items that come: rows, in an order of their own, and
+// the journal that goes on with them. As service/client/pass does it, with the
+// same ClientState and RowLog, and with numbers for rows.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "penstock/service/client/client_state.h"
+#include "penstock/service/client/row_log.h"
+
+namespace penstock::sim {
+
+// Bundle and position of an item.
+using Item = std::pair<uint64_t, uint64_t>;
+// The items that it was made of.
+using Row = std::vector<Item>;
+
+// What a trainer keeps: where it is after some rows of a frame.
+struct Saved {
+  service::Journal::Pass journal;  // as it was when the frame went out
+  uint64_t place = 0;              // the row that the frame's state names
+  std::vector<Row> since;          // rows that the trainer has had from there
+};
+
+class RowFeed final {
+ public:
+  // A bundle's last items, as many as make no whole group, are loose: they wait
+  // for those of other bundles, and each group is given as some rows.
+  struct Groups {
+    uint64_t size = 1;  // 1: no item is loose
+    uint64_t rows = 1;  // at most `size`
+  };
+  // `client` outlives it. `resumed`: the journal that it goes on with, and the
+  // first row that is wanted of it.
+  RowFeed(const Groups& groups, service::ClientState& client,
+          std::optional<service::RowLog> resumed, uint64_t first_row);
+
+  // New items [first, first + count) of a bundle that has `of` of them.
+  void OnItems(uint64_t bundle, uint64_t first, uint64_t count, uint64_t of);
+  void OnEnd(uint64_t bundle, uint64_t items);
+
+  // Unset: it is not here yet, or all have been given.
+  std::optional<Row> Next();
+  bool has_ended() const { return has_ended_; }
+  // That Next() gives next.
+  uint64_t row() const { return next_row_; }
+  uint64_t waiting() const { return waiting_; }  // items that came
+
+  service::Journal::Pass Seal() const { return log_.ToProto(); }
+  // The trainer has had all rows before this one.
+  void OnDelivered(uint64_t row);
+
+ private:
+  struct Pool {
+    std::vector<service::RowLog::Part> parts;
+    uint64_t items = 0;
+  };
+  struct Arrived {
+    std::deque<uint64_t> positions;
+    uint64_t loose_from = 0;
+  };
+  std::optional<Row> Take();
+  std::optional<Row> FollowScript();
+  bool ClipToArrived(std::vector<service::RowLog::Part>& parts) const;
+  uint64_t TakeOne(uint64_t bundle);
+  Row Give(uint64_t bundle);
+  void PoolOne(uint64_t bundle);
+  bool BeginGroup();
+  void SetGroup(std::vector<service::RowLog::Part> parts);
+  Row TakeOfGroup();
+
+  const Groups groups_;
+  service::ClientState& client_;
+  std::deque<service::RowLog::Entry> script_;
+  service::RowLog log_;
+  uint64_t next_row_;
+  std::map<uint64_t, Arrived> arrived_;  // by bundle; none is empty
+  uint64_t waiting_ = 0;
+  std::optional<uint64_t> current_;
+  Pool pool_;
+  std::vector<service::RowLog::Part> group_;  // being given; empty: none
+  std::deque<Row> group_rows_;
+  bool has_ended_ = false;
+};
+
+// Where the reader was, exactly; unset inside a group.
+std::optional<service::ConsumerState> StateOf(const Saved& saved);
+
+}  // namespace penstock::sim
