@@ -11,6 +11,7 @@ import abc
 import functools
 import importlib
 import mmap
+import os
 import pickle
 import struct
 import sys
@@ -21,7 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock import _chunk, _dtypes, _errors, _inside, _spec
+from penstock import (
+    _chunk,
+    _dtypes,
+    _errors,
+    _inside,
+    _pool_code,
+    _spec,
+)
 from penstock._adapted import users_own
 from penstock._user_rows import (
     Convert,
@@ -39,6 +47,9 @@ _RESOURCE_EXHAUSTED = 8
 _UNKNOWN = 2
 # What a row costs besides its values.
 _ROW_BYTES = 16
+
+# How a pickle for other machines begins.
+PICKLED = b"PSPICKL1"
 
 # How a function is used: what it returns is
 VALUES = "values"  # the row,
@@ -124,12 +135,31 @@ def _can_import(name: str) -> bool:
     return False
 
 
-def _unpack(fd: int, size: int) -> Packed:
+def pickled(data: bytes) -> bytes:
+    """What `pack` packed, for other machines: with the Python it is for."""
+    head = struct.pack("<8sHH", PICKLED, *sys.version_info[:2])
+    return head.ljust(_ALIGNMENT, b"\0") + data
+
+
+def _unpack_pickled(fd: int, size: int) -> Packed:
+    magic, *version = struct.unpack_from("<8sHH", os.pread(fd, _ALIGNMENT, 0))
+    if magic != PICKLED or tuple(version) != sys.version_info[:2]:
+        raise ValueError(
+            "a pickled function must be of the Python that loads it, "
+            f"{sys.version_info[0]}.{sys.version_info[1]}; got one of "
+            f"{'.'.join(map(str, version))}\n  Start workers with --python "
+            "and that version, or send the function by name: "
+            "distribute(code=[...])"
+        )
+    return unpack(fd, size, _ALIGNMENT)
+
+
+def unpack(fd: int, size: int, begin: int = 0) -> Packed:
     """What `pack` packed; its large arrays lie on the file."""
     with mmap.mmap(fd, size, mmap.MAP_PRIVATE) as memory:
-        data_size, count = _HEAD.unpack_from(memory)
-        sizes = struct.unpack_from(f"<{count}Q", memory, _HEAD.size)
-        at = _HEAD.size + 8 * count
+        data_size, count = _HEAD.unpack_from(memory, begin)
+        sizes = struct.unpack_from(f"<{count}Q", memory, begin + _HEAD.size)
+        at = begin + _HEAD.size + 8 * count
         data = memory[at : at + data_size]
     at += data_size
     buffers = []
@@ -144,9 +174,23 @@ def _unpack(fd: int, size: int) -> Packed:
     return packed
 
 
+def read(fd: int, size: int) -> Packed:
+    """What is in the file of a function, here or on a worker."""
+    from penstock import _named
+
+    with mmap.mmap(fd, size, mmap.MAP_PRIVATE) as memory:
+        if memory[: len(_named.MAGIC)] == _named.MAGIC:
+            return _named.read(memory[:], _pool_code.is_own)
+    if not _pool_code.is_confined():
+        return unpack(fd, size)
+    if not _pool_code.accepts_pickles():
+        raise PermissionError("this process loads no pickles")
+    return _unpack_pickled(fd, size)
+
+
 def load(fd: int, size: int) -> Function:
     """The function in a file, ready to be called."""
-    packed = _unpack(fd, size)
+    packed = read(fd, size)
     if packed.is_asked:
         return Asked(packed)
     if packed.use == ROWS:

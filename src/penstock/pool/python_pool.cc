@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <list>
 #include <optional>
@@ -25,6 +26,7 @@ namespace {
 constexpr size_t kCallsAtOnce = 2;
 constexpr size_t kMinResultBytes = size_t{64} << 10;
 constexpr size_t kMaxResultBytes = size_t{64} << 20;
+constexpr uint64_t kMaxCopiedBytes = uint64_t{4} << 30;
 constexpr int64_t kMillion = 1'000'000;
 // A process whose calls nobody waits for any more is ended after this.
 constexpr int64_t kAbandonedNanos = 500 * kMillion;
@@ -104,9 +106,10 @@ class CallHandle final : public engine::PendingRows {
 // The thread that talks to the processes.
 class Supervisor final {
  public:
-  Supervisor(int processes, size_t memory_bytes)
-      : max_processes_(static_cast<size_t>(processes)),
-        arena_(std::make_shared<Arena>(memory_bytes)),
+  explicit Supervisor(const PythonPool::Options& options)
+      : options_(options),
+        max_processes_(static_cast<size_t>(std::max(1, options.processes))),
+        arena_(std::make_shared<Arena>(options.memory_bytes)),
         event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   ~Supervisor() {
@@ -143,6 +146,11 @@ class Supervisor final {
       functions_.erase(found);
     }
     Nudge();
+  }
+
+  bool is_own_thread() {
+    MutexLock lock(&mutex_);
+    return thread_.get_id() == std::this_thread::get_id();
   }
 
   PythonTimes times() {
@@ -190,6 +198,7 @@ class Supervisor final {
     Progress seen = {};
     int64_t seen_since = 0;
     uint64_t cpu_nanos = 0;  // that it last told
+    int64_t busy_at = 0;     // when it was last seen with something to do
   };
   using WorkerIt = std::list<Worker>::iterator;
 
@@ -225,9 +234,23 @@ class Supervisor final {
       }
       Forget();
       Assign();
+      EndIdle();
       NotePhase();
     }
     workers_.clear();
+  }
+
+  void EndIdle() {
+    if (options_.idle_nanos <= 0) return;
+    const int64_t now = SteadyClock().NowNanos();
+    for (auto worker = workers_.begin(); worker != workers_.end();) {
+      const auto current = worker++;
+      if (!current->running.empty() || current->busy_at == 0) {
+        current->busy_at = now;
+      } else if (now - current->busy_at > options_.idle_nanos) {
+        workers_.erase(current);
+      }
+    }
   }
 
   void NotePhase() {
@@ -282,13 +305,14 @@ class Supervisor final {
     }
     arena_->Free(running.in);
     running.call->nanos = static_cast<int64_t>(message.nanos);
-    running.call->Finish(ResultOf(running, message, fds, text));
+    running.call->Finish(
+        ResultOf(running, message, fds, text, worker->process.is_confined()));
     if (worker->is_retiring && worker->running.empty()) workers_.erase(worker);
   }
 
   absl::StatusOr<Chunk> ResultOf(Running& running, const FromWorker& message,
                                  std::vector<Descriptor>& fds,
-                                 const std::string& text) {
+                                 const std::string& text, bool is_confined) {
     PoolCall& call = *running.call;
     std::shared_ptr<void> room;
     if (running.out.size > 0) {
@@ -306,6 +330,10 @@ class Supervisor final {
         return absl::InternalError("a Python process gave too much");
       }
       bytes = Buffer(room, running.out.data, message.bytes);
+      // It could change while it is looked at.
+      if (is_confined) bytes = Copied(bytes);
+    } else if (is_confined) {
+      PENSTOCK_ASSIGN_OR_RETURN(bytes, Read(fds, message.bytes));
     } else {
       PENSTOCK_ASSIGN_OR_RETURN(bytes, Map(fds, message.bytes));
     }
@@ -317,6 +345,30 @@ class Supervisor final {
     Merge(errors, result.errors);
     result.errors = std::move(errors);
     return result;
+  }
+
+  static Buffer Copied(const Buffer& from) {
+    Buffer copy = Buffer::Allocate(from.size());
+    std::memcpy(copy.MutableAs<char>(), from.As<char>(), from.size());
+    return copy;
+  }
+
+  // As Map, of a file that may be shorter than it should be.
+  static absl::StatusOr<Buffer> Read(const std::vector<Descriptor>& fds,
+                                     uint64_t bytes) {
+    if (fds.empty() || bytes > kMaxCopiedBytes) {
+      return absl::InternalError("a Python process gave no memory");
+    }
+    Buffer buffer = Buffer::Allocate(bytes);
+    for (uint64_t at = 0; at < bytes;) {
+      const ssize_t got = pread(fds[0].get(), buffer.MutableAs<char>() + at,
+                                bytes - at, static_cast<off_t>(at));
+      if (got <= 0) {
+        return absl::InternalError("a Python process gave too little");
+      }
+      at += static_cast<uint64_t>(got);
+    }
+    return buffer;
   }
 
   static absl::StatusOr<Buffer> Map(const std::vector<Descriptor>& fds,
@@ -466,8 +518,9 @@ class Supervisor final {
     }
     if (best != workers_.end() && best->running.empty()) return best;
     const auto wanted = static_cast<size_t>(call.settings.processes);
-    const size_t most =
-        wanted > 0 ? std::min(wanted, max_processes_ * 16) : max_processes_;
+    const size_t allowed =
+        options_.may_grow ? max_processes_ * 16 : max_processes_;
+    const size_t most = wanted > 0 ? std::min(wanted, allowed) : max_processes_;
     if (workers_.size() < most) {
       absl::StatusOr<WorkerProcess> process = WorkerProcess::Start(command);
       if (process.ok()) {
@@ -544,6 +597,7 @@ class Supervisor final {
     return worker.process.Send(message, info.fd);
   }
 
+  const PythonPool::Options options_;
   const size_t max_processes_;
   const std::shared_ptr<Arena> arena_;
   const Descriptor event_;
@@ -567,11 +621,17 @@ class Supervisor final {
   std::thread thread_;
 };
 
-PythonPool::PythonPool(int processes, size_t memory_bytes)
-    : processes_(std::max(1, processes)),
-      supervisor_(std::make_shared<Supervisor>(processes_, memory_bytes)) {}
+PythonPool::PythonPool(const Options& options)
+    : processes_(std::max(1, options.processes)),
+      supervisor_(std::make_shared<Supervisor>(options)) {}
 
-PythonPool::~PythonPool() = default;
+PythonPool::~PythonPool() {
+  // A thread cannot wait for itself.
+  if (!supervisor_->is_own_thread()) return;
+  std::thread([last = std::move(supervisor_)]() mutable {
+    last.reset();
+  }).detach();
+}
 
 void PythonPool::AddFunction(const std::string& id, Descriptor memory,
                              uint64_t bytes, PythonCommand command,
