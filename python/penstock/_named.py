@@ -22,7 +22,7 @@ import numpy as np
 from penstock import _spec
 from penstock._adapted import Adapted
 from penstock._code import Code
-from penstock._pool_calls import Packed
+from penstock._packed import Packed
 
 # How a document begins; no pickle does.
 MAGIC = b"PSNAMED1"

@@ -22,7 +22,7 @@ from penstock._errors import (
     UnsupportedFunctionError,
 )
 from penstock._location import location_of, refused
-from penstock._pool_calls import (
+from penstock._packed import (
     REDUCE,
     ROWS,
     SCAN,
@@ -30,8 +30,8 @@ from penstock._pool_calls import (
     Packed,
     pack,
     unpack,
-    with_open_sizes,
 )
+from penstock._pool_calls import with_open_sizes
 from penstock._purity import unwrap
 from penstock._record import Recorded, name_of, record
 

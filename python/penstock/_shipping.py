@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from penstock import _code, _engine, _named
 from penstock._captures import RowsCapture
 from penstock._local_service import accept
+from penstock._packed import pickled
 from penstock._pipeline import Json
-from penstock._pool_calls import pickled
 from penstock._python import FunctionCapture
 
 

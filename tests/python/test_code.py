@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock import _code, _named
-from penstock._pool_calls import VALUES, Packed
+from penstock._packed import VALUES, Packed
 
 
 @pytest.fixture

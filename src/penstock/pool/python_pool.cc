@@ -2,12 +2,10 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <deque>
 #include <list>
 #include <optional>
@@ -18,6 +16,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
+#include "penstock/pool/result_memory.h"
 
 namespace penstock::pool {
 namespace {
@@ -26,7 +25,6 @@ namespace {
 constexpr size_t kCallsAtOnce = 2;
 constexpr size_t kMinResultBytes = size_t{64} << 10;
 constexpr size_t kMaxResultBytes = size_t{64} << 20;
-constexpr uint64_t kMaxCopiedBytes = uint64_t{4} << 30;
 constexpr int64_t kMillion = 1'000'000;
 // A process whose calls nobody waits for any more is ended after this.
 constexpr int64_t kAbandonedNanos = 500 * kMillion;
@@ -331,11 +329,14 @@ class Supervisor final {
       }
       bytes = Buffer(room, running.out.data, message.bytes);
       // It could change while it is looked at.
-      if (is_confined) bytes = Copied(bytes);
-    } else if (is_confined) {
-      PENSTOCK_ASSIGN_OR_RETURN(bytes, Read(fds, message.bytes));
+      if (is_confined) bytes = CopyOf(bytes);
     } else {
-      PENSTOCK_ASSIGN_OR_RETURN(bytes, Map(fds, message.bytes));
+      if (fds.empty()) {
+        return absl::InternalError("a Python process gave no memory");
+      }
+      PENSTOCK_ASSIGN_OR_RETURN(bytes, is_confined
+                                           ? ReadFrom(fds[0], message.bytes)
+                                           : MapOf(fds[0], message.bytes));
     }
     PENSTOCK_ASSIGN_OR_RETURN(Chunk result, Decode(bytes));
     if (result.rows > 0) {
@@ -345,45 +346,6 @@ class Supervisor final {
     Merge(errors, result.errors);
     result.errors = std::move(errors);
     return result;
-  }
-
-  static Buffer Copied(const Buffer& from) {
-    Buffer copy = Buffer::Allocate(from.size());
-    std::memcpy(copy.MutableAs<char>(), from.As<char>(), from.size());
-    return copy;
-  }
-
-  // As Map, of a file that may be shorter than it should be.
-  static absl::StatusOr<Buffer> Read(const std::vector<Descriptor>& fds,
-                                     uint64_t bytes) {
-    if (fds.empty() || bytes > kMaxCopiedBytes) {
-      return absl::InternalError("a Python process gave no memory");
-    }
-    Buffer buffer = Buffer::Allocate(bytes);
-    for (uint64_t at = 0; at < bytes;) {
-      const ssize_t got = pread(fds[0].get(), buffer.MutableAs<char>() + at,
-                                bytes - at, static_cast<off_t>(at));
-      if (got <= 0) {
-        return absl::InternalError("a Python process gave too little");
-      }
-      at += static_cast<uint64_t>(got);
-    }
-    return buffer;
-  }
-
-  static absl::StatusOr<Buffer> Map(const std::vector<Descriptor>& fds,
-                                    uint64_t bytes) {
-    if (fds.empty()) {
-      return absl::InternalError("a Python process gave no memory");
-    }
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                      fds[0].get(), 0);
-    if (data == MAP_FAILED) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("cannot map ", bytes, " bytes of a result"));
-    }
-    return Buffer(Owner(data, [bytes](void* at) { munmap(at, bytes); }), data,
-                  bytes);
   }
 
   // Ends rows past their deadline, and processes that nobody waits for.
