@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 # Engine to package: kind, segment, offset, bytes, rows, frame, state offset,
-# state bytes, rows to skip after that state.
-_EVENT = struct.Struct("<IIQQQQQQQ")
+# state bytes, state segment, rows to skip after that state.
+_EVENT = struct.Struct("<IIQQQQQIIQ")
 _ROWS = 4
 END = 2
 FAILED = 3
@@ -134,9 +134,9 @@ class Connection:
         self.is_traced = False
         engine, iterator = self.engine, self._iterator
 
-        def get_segment(number: int) -> int:
+        def get_segment(number: int) -> list[int]:
             body = {"iterator": iterator, "segment": number}
-            return engine.call("get_segment", body)[1][0]
+            return engine.call("get_segment", body)[1]
 
         self.reader = FrameReader(dataset.element_spec, get_segment)
 

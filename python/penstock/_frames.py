@@ -29,6 +29,9 @@ _SMALL_ROW_BYTES = 1 << 16
 _MANY_ROWS = 9
 # Layouts remembered of one iterator; batches of one pipeline rarely have more.
 _MAX_LAYOUTS = 256
+# Segments from here on are workers'.
+_FIRST_LENT = 1 << 31
+_MAX_LENT = 32
 
 
 class Frame(NamedTuple):
@@ -104,7 +107,7 @@ class FrameReader:
     """
 
     def __init__(
-        self, structure: Any, get_segment: Callable[[int], int]
+        self, structure: Any, get_segment: Callable[[int], list[int]]
     ) -> None:
         self._assemble = _spec.assembler(structure)
         self._is_single = isinstance(structure, _spec.TensorSpec)
@@ -126,14 +129,31 @@ class FrameReader:
         """The memory of a segment, mapped when first asked for."""
         memory = self._segments.get(number)
         if memory is None:
-            fd = self._get_segment(number)
+            fds = self._get_segment(number)
             try:
-                memory = mmap.mmap(fd, 0)
+                memory = mmap.mmap(fds[0], 0)
+                # A worker's comes with a connection, which stays open as long
+                # as any array lies on it: until then the worker does not write
+                # over it, even if the engine is gone.
+                if len(fds) > 1:
+                    weakref.finalize(memory, os.close, fds[1]).atexit = False
+            except BaseException:
+                for fd in fds[1:]:
+                    os.close(fd)
+                raise
             finally:
-                os.close(fd)
+                os.close(fds[0])
             self._segments[number] = memory
             self._mapped_bytes += len(memory)
+            if number >= _FIRST_LENT:
+                self._forget_lent()
         return memory
+
+    def _forget_lent(self) -> None:
+        """Keeps few of the workers' segments: those of most may be gone."""
+        lent = [number for number in self._segments if number >= _FIRST_LENT]
+        for number in lent[:-_MAX_LENT]:
+            self._mapped_bytes -= len(self._segments.pop(number))
 
     def read(self, segment: int, offset: int, size: int, frame: int) -> Frame:
         """The frame that lies at `offset` of `segment`."""

@@ -181,6 +181,7 @@ class Iterator(IteratorABC[Any]):
             number,
             state_at,
             state_size,
+            state_segment,
             skip,
         ) = event
         reader = connection.reader
@@ -193,7 +194,7 @@ class Iterator(IteratorABC[Any]):
             )
         state = b""
         if state_size:
-            memory = reader.segment(segment)
+            memory = reader.segment(state_segment)
             state = memory[state_at : state_at + state_size]
         elements: list[Any] = []
         errors: list[RowError] = []

@@ -40,21 +40,27 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   return *this;
 }
 
-absl::Status SendAll(int socket, std::string_view bytes, int fd_to_send) {
+absl::Status SendAll(int socket, std::string_view bytes,
+                     absl::Span<const int> fds) {
+  int open[kMaxDescriptors];
+  size_t num_open = 0;
+  for (const int fd : fds) {
+    if (fd >= 0) open[num_open++] = fd;
+  }
   while (!bytes.empty()) {
     iovec io{const_cast<char*>(bytes.data()), bytes.size()};
     msghdr message = {};
     message.msg_iov = &io;
     message.msg_iovlen = 1;
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    if (fd_to_send >= 0) {
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(open))] = {};
+    if (num_open > 0) {
       message.msg_control = control;
-      message.msg_controllen = sizeof(control);
+      message.msg_controllen = CMSG_SPACE(num_open * sizeof(int));
       cmsghdr* header = CMSG_FIRSTHDR(&message);
       header->cmsg_level = SOL_SOCKET;
       header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(sizeof(int));
-      std::memcpy(CMSG_DATA(header), &fd_to_send, sizeof(int));
+      header->cmsg_len = CMSG_LEN(num_open * sizeof(int));
+      std::memcpy(CMSG_DATA(header), open, num_open * sizeof(int));
     }
     const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
     if (sent < 0) {
@@ -65,7 +71,7 @@ absl::Status SendAll(int socket, std::string_view bytes, int fd_to_send) {
       }
       return SystemError("cannot send");
     }
-    fd_to_send = -1;
+    num_open = 0;
     bytes.remove_prefix(static_cast<size_t>(sent));
   }
   return absl::OkStatus();

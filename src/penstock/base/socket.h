@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace penstock {
 
@@ -33,9 +34,14 @@ class Descriptor final {
   int fd_ = -1;  // a closed descriptor, as the system has it
 };
 
-// Writes all of `bytes`, waiting if need be; `fd_to_send`, if open, goes along
-// with the first of them. Cancelled if the other end is gone.
-absl::Status SendAll(int socket, std::string_view bytes, int fd_to_send = -1);
+// How many descriptors can go along with some bytes.
+inline constexpr size_t kMaxDescriptors = 4;
+
+// Writes all of `bytes`, waiting if need be; those of `fds` that are open go
+// along with the first of them. Cancelled if the other end is gone.
+// REQUIRES: fds.size() <= kMaxDescriptors.
+absl::Status SendAll(int socket, std::string_view bytes,
+                     absl::Span<const int> fds = {});
 
 // Writes `bytes` only if there is room for them now; false if there is not.
 absl::StatusOr<bool> TrySend(int socket, std::string_view bytes);

@@ -70,7 +70,7 @@ TEST(Socket, DescriptorsComeAlong) {
   const Descriptor read_end(pipe_fds[0]);
   {
     const Descriptor write_end(pipe_fds[1]);
-    ASSERT_TRUE(SendAll(far.get(), "with", write_end.get()).ok());
+    ASSERT_TRUE(SendAll(far.get(), "with", {write_end.get()}).ok());
   }
   char bytes[4];
   std::vector<Descriptor> fds;
@@ -89,7 +89,7 @@ TEST(Socket, DescriptorsNobodyAskedForAreClosed) {
   const Descriptor read_end(pipe_fds[0]);
   {
     const Descriptor write_end(pipe_fds[1]);
-    ASSERT_TRUE(SendAll(far.get(), "with", write_end.get()).ok());
+    ASSERT_TRUE(SendAll(far.get(), "with", {write_end.get()}).ok());
   }
   char bytes[4];
   ASSERT_TRUE(ReceiveAll(near.get(), bytes, sizeof(bytes)).ok());

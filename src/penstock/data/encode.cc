@@ -377,6 +377,35 @@ std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
   return plan.bytes;
 }
 
+std::optional<size_t> FindEncoded(const Chunk& chunk, const std::byte* at,
+                                  size_t room) {
+  const size_t head_size = EncodedHeadSize(chunk.columns.size());
+  Header header;
+  if (room < head_size || !chunk.errors.empty()) return std::nullopt;
+  std::memcpy(&header, at, sizeof(header));
+  if (header.magic != kMagic || header.columns != chunk.columns.size() ||
+      header.rows != static_cast<uint64_t>(chunk.rows) || header.errors != 0 ||
+      header.bytes < head_size || header.bytes > room) {
+    return std::nullopt;
+  }
+  const std::byte* descriptor = at + sizeof(header);
+  for (const Column& column : chunk.columns) {
+    Descriptor d;
+    std::memcpy(&d, descriptor, sizeof(d));
+    descriptor += sizeof(d);
+    if (!column.is_dense() || column.dtype() == DType::kString ||
+        d.layout != 0 || d.dtype != static_cast<uint8_t>(column.dtype()) ||
+        d.rank != column.rank() || d.values_bytes != column.values().size() ||
+        d.values_offset > header.bytes ||
+        d.values_bytes > header.bytes - d.values_offset ||
+        at + d.values_offset != column.values().data() ||
+        !std::equal(column.shape().begin(), column.shape().end(), d.dims)) {
+      return std::nullopt;
+    }
+  }
+  return header.bytes;
+}
+
 absl::StatusOr<Chunk> Decode(const Buffer& bytes) {
   Header header;
   if (bytes.size() < sizeof(header)) return Damaged("shorter than its header");

@@ -43,6 +43,13 @@ void Encode(const Chunk& chunk, std::byte* out);
 std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
                                    size_t values_end, size_t room);
 
+// How many bytes the encoded chunk at `at` has, of which `chunk` was decoded,
+// and which is as it was then. Nothing if `chunk` is another, or only a part of
+// it; and of one with strings, ragged columns or errors, which are not looked
+// for. Safe on any `room` bytes.
+std::optional<size_t> FindEncoded(const Chunk& chunk, const std::byte* at,
+                                  size_t room);
+
 // Bytes before the first column.
 size_t EncodedHeadSize(size_t columns);
 

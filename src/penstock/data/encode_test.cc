@@ -151,5 +151,36 @@ TEST(EncodeTest, BuffersAreAligned) {
   }
 }
 
+TEST(FindEncoded, FindsWhatWasDecoded) {
+  const Column four = MakeColumn<int64_t>(std::vector<int64_t>{1, 2, 3, 4});
+  const Chunk chunk =
+      ChunkOf({Column::Dense(DType::kInt64, {2}, 2, four.values()),
+               MakeColumn<int32_t>(std::vector<int32_t>{5, 6})});
+  const size_t size = EncodedSize(chunk);
+  Buffer bytes = Buffer::Allocate(size + 64);
+  Encode(chunk, bytes.MutableAs<std::byte>());
+  const absl::StatusOr<Chunk> decoded = Decode(bytes.Slice(0, size));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(FindEncoded(*decoded, bytes.data(), bytes.size()), size);
+  EXPECT_EQ(FindEncoded(*decoded, bytes.data(), size), size);
+  EXPECT_EQ(FindEncoded(*decoded, bytes.data(), size - 1), std::nullopt);
+  EXPECT_EQ(FindEncoded(*decoded, bytes.data(), 8), std::nullopt);
+  EXPECT_EQ(FindEncoded(*decoded, bytes.data() + 8, size), std::nullopt);
+  // The same values elsewhere, and a part of them.
+  EXPECT_EQ(FindEncoded(chunk, bytes.data(), bytes.size()), std::nullopt);
+  EXPECT_EQ(FindEncoded(Slice(*decoded, 0, 1), bytes.data(), bytes.size()),
+            std::nullopt);
+  Chunk fewer = *decoded;
+  fewer.columns.pop_back();
+  EXPECT_EQ(FindEncoded(fewer, bytes.data(), bytes.size()), std::nullopt);
+  Chunk reshaped = *decoded;
+  reshaped.columns[0] =
+      Column::Dense(DType::kInt64, {1, 2}, 2, decoded->columns[0].values());
+  EXPECT_EQ(FindEncoded(reshaped, bytes.data(), bytes.size()), std::nullopt);
+  Chunk failed = *decoded;
+  failed.errors.push_back({0, absl::UnknownError("x")});
+  EXPECT_EQ(FindEncoded(failed, bytes.data(), bytes.size()), std::nullopt);
+}
+
 }  // namespace
 }  // namespace penstock

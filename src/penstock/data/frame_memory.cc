@@ -1,9 +1,11 @@
 #include "penstock/data/frame_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/data/align.h"
 #include "penstock/data/encode.h"
@@ -76,9 +78,88 @@ bool FrameMemory::Claim(const Chunk& chunk, Slab& slab, Owner& owner) {
   return false;
 }
 
+uint32_t FrameMemory::Adopt(const std::byte* data, size_t size, int fd,
+                            std::weak_ptr<Lender> lender) {
+  MutexLock lock(&mutex_);
+  lent_[next_lent_] = Lent{data, size, fd, std::move(lender)};
+  return next_lent_++;
+}
+
+void FrameMemory::Disown(uint32_t segment) {
+  MutexLock lock(&mutex_);
+  lent_.erase(segment);
+}
+
+absl::StatusOr<FrameMemory::Segment> FrameMemory::Find(uint32_t segment) const {
+  if (segment < kFirstLentSegment) {
+    PENSTOCK_ASSIGN_OR_RETURN(const Arena::SegmentInfo info,
+                              arena_.Segment(segment));
+    return Segment{info.size, {info.fd}, nullptr};
+  }
+  MutexLock lock(&mutex_);
+  const auto found = lent_.find(segment);
+  if (found != lent_.end()) {
+    if (std::shared_ptr<Lender> lender = found->second.lender.lock()) {
+      return Segment{
+          found->second.size, {found->second.fd, lender->connection()}, lender};
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("no segment ", segment));
+}
+
+std::optional<Frame> FrameMemory::MakeOfLent(const Chunk& chunk) {
+  if (chunk.columns.empty() || !chunk.columns[0].is_dense()) {
+    return std::nullopt;
+  }
+  // Of a string column it points elsewhere, and nothing is found.
+  const Owner& owner = chunk.columns[0].values().owner();
+  const auto* at = static_cast<const std::byte*>(owner.get());
+  Frame frame;
+  std::shared_ptr<Lender> lender;
+  size_t room = 0;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [number, lent] : lent_) {
+      if (at < lent.data || at >= lent.data + lent.size) continue;
+      frame.segment = number;
+      frame.offset = static_cast<uint64_t>(at - lent.data);
+      room = lent.size - frame.offset;
+      lender = lent.lender.lock();
+    }
+  }
+  if (lender == nullptr) return std::nullopt;
+  const std::optional<size_t> bytes = FindEncoded(chunk, at, room);
+  if (!bytes.has_value()) return std::nullopt;
+  frame.chunk_bytes = *bytes;
+  frame.memory =
+      Owner(at, [self = shared_from_this(), lender, owner, at](const void*) {
+        bool is_retired;
+        {
+          MutexLock lock(&self->mutex_);
+          is_retired = self->is_retired_;
+        }
+        // Nobody hears any more when the trainer lets go of it.
+        if (is_retired) lender->Keep(at);
+      });
+  return frame;
+}
+
 absl::StatusOr<Frame> FrameMemory::Make(const Chunk& chunk,
                                         std::string_view trailer,
                                         bool may_exceed) {
+  if (std::optional<Frame> lent = MakeOfLent(chunk)) {
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const Arena::Region region,
+        arena_.Allocate(std::max<size_t>(1, trailer.size()), may_exceed));
+    std::copy(trailer.begin(), trailer.end(),
+              reinterpret_cast<char*>(region.data));
+    lent->trailer_segment = region.segment;
+    lent->trailer_offset = region.offset;
+    lent->memory = Owner(lent->memory.get(),
+                         [chunk_memory = lent->memory,
+                          trailer_memory = Own(region)](const void*) {});
+    return *std::move(lent);
+  }
   Frame frame;
   Arena::Region region;
   Slab slab;
@@ -104,6 +185,7 @@ absl::StatusOr<Frame> FrameMemory::Make(const Chunk& chunk,
                 trailer.size());
   }
   frame.segment = region.segment;
+  frame.trailer_segment = region.segment;
   frame.offset = region.offset;
   frame.trailer_offset = region.offset + frame.chunk_bytes;
   return frame;

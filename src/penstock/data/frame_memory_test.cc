@@ -45,8 +45,8 @@ class FrameMemoryTest : public testing::Test {
     return builder.Build();
   }
 
-  Buffer BytesOf(const Frame& frame, uint64_t offset, size_t size) {
-    const auto segment = memory_->arena().Segment(frame.segment);
+  Buffer BytesOf(uint32_t number, uint64_t offset, size_t size) {
+    const auto segment = memory_->arena().Segment(number);
     Buffer bytes = Buffer::Allocate(size);
     EXPECT_EQ(pread(segment->fd, bytes.MutableAs<char>(), size,
                     static_cast<off_t>(offset)),
@@ -54,12 +54,14 @@ class FrameMemoryTest : public testing::Test {
     return bytes;
   }
   Chunk ChunkOf(const Frame& frame) {
-    auto chunk = Decode(BytesOf(frame, frame.offset, frame.chunk_bytes));
+    auto chunk =
+        Decode(BytesOf(frame.segment, frame.offset, frame.chunk_bytes));
     EXPECT_TRUE(chunk.ok()) << chunk.status();
     return *std::move(chunk);
   }
   std::string TrailerOf(const Frame& frame, size_t size) {
-    const Buffer bytes = BytesOf(frame, frame.trailer_offset, size);
+    const Buffer bytes =
+        BytesOf(frame.trailer_segment, frame.trailer_offset, size);
     return std::string(bytes.As<char>(), size);
   }
 
@@ -118,6 +120,80 @@ TEST_F(FrameMemoryTest, MemoryIsFreeWhenTheLastHolderHasGone) {
   EXPECT_GT(memory_->arena().used_bytes(), 0);
   chunk = Chunk();
   EXPECT_EQ(memory_->arena().used_bytes(), 0);
+}
+
+class FakeLender final : public Lender {
+ public:
+  int connection() const override { return 77; }
+  void Keep(const std::byte* data) override { kept.push_back(data); }
+  std::vector<const std::byte*> kept;
+};
+
+// A chunk that another process encoded, 64 bytes into its segment.
+class LentFrameTest : public FrameMemoryTest {
+ protected:
+  LentFrameTest() {
+    const Chunk chunk =
+        One(IntsAt(Buffer::Allocate(kRows * kItems * 4), kRows, 7));
+    size_ = EncodedSize(chunk);
+    segment_ = Buffer::Allocate(size_ + 128);
+    Encode(chunk, segment_.MutableAs<std::byte>() + 64);
+    number_ = memory_->Adopt(segment_.data(), segment_.size(), 78, lender_);
+    const std::byte* begin = segment_.data() + 64;
+    chunk_ = *Decode(Buffer(
+        Owner(begin, [this](const void*) { ++given_back_; }), begin, size_));
+  }
+
+  const std::shared_ptr<FakeLender> lender_ = std::make_shared<FakeLender>();
+  size_t size_;
+  Buffer segment_;
+  uint32_t number_;
+  int given_back_ = 0;
+  Chunk chunk_;
+};
+
+TEST_F(LentFrameTest, ItIsAFrameAsItIs) {
+  auto frame = memory_->Make(chunk_, "state", false);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_EQ(frame->segment, number_);
+  EXPECT_EQ(frame->offset, 64);
+  EXPECT_EQ(frame->chunk_bytes, size_);
+  EXPECT_LT(memory_->arena().used_bytes(), 256);
+  EXPECT_EQ(TrailerOf(*frame, 5), "state");
+  const auto found = memory_->Find(number_);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->fds, (std::vector<int>{78, 77}));
+  EXPECT_EQ(found->size, segment_.size());
+  chunk_ = Chunk();
+  EXPECT_EQ(given_back_, 0);
+  *frame = Frame();
+  EXPECT_EQ(given_back_, 1);
+  EXPECT_EQ(memory_->arena().used_bytes(), 0);
+  EXPECT_THAT(lender_->kept, IsEmpty());
+}
+
+TEST_F(LentFrameTest, WhatTheTrainerMayStillSeeIsKept) {
+  auto frame = memory_->Make(chunk_, "", false);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  memory_->Retire();
+  *frame = Frame();
+  EXPECT_THAT(lender_->kept, testing::ElementsAre(segment_.data() + 64));
+}
+
+TEST_F(LentFrameTest, APartOfItIsCopied) {
+  auto frame = memory_->Make(Slice(chunk_, 1, 2), "s", false);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_LT(frame->segment, kFirstLentSegment);
+  EXPECT_EQ(ToText(ChunkOf(*frame)), ToText(Slice(chunk_, 1, 2)));
+}
+
+TEST_F(LentFrameTest, WithoutItsLenderItIsCopied) {
+  memory_->Disown(number_);
+  auto frame = memory_->Make(chunk_, "s", false);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_LT(frame->segment, kFirstLentSegment);
+  EXPECT_EQ(memory_->Find(number_).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_F(FrameMemoryTest, ThereIsNoPlaceWithoutRoom) {

@@ -169,7 +169,7 @@ WorkerProcess::~WorkerProcess() { End(); }
 absl::Status WorkerProcess::Send(const ToWorker& message, int fd_to_send) {
   return SendAll(socket_.get(),
                  {reinterpret_cast<const char*>(&message), sizeof(message)},
-                 fd_to_send);
+                 {fd_to_send});
 }
 
 absl::Status WorkerProcess::Receive(FromWorker& message,

@@ -31,7 +31,8 @@ struct ToTrainer {
   uint64_t rows;
   uint64_t frame;
   uint64_t state_offset;
-  uint64_t state_bytes;
+  uint32_t state_bytes;
+  uint32_t state_segment;
   uint64_t skip;
 };
 static_assert(sizeof(ToTrainer) == 64);
@@ -213,7 +214,8 @@ absl::StatusOr<bool> FrameSender::Send() {
   message.bytes = frame->chunk_bytes;
   message.rows = static_cast<uint64_t>(load.chunk.rows);
   message.state_offset = frame->trailer_offset;
-  message.state_bytes = sealed.state.size();
+  message.state_bytes = static_cast<uint32_t>(sealed.state.size());
+  message.state_segment = frame->trailer_segment;
   message.skip = load.skip;
   if (load.kind == kFrame) {
     rows_.fetch_add(message.rows, std::memory_order_relaxed);

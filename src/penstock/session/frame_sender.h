@@ -57,7 +57,7 @@ class FrameSender final : public engine::Task {
     return pipeline_;
   }
   const engine::Run& run() const { return *run_; }
-  const Arena& arena() const { return memory_->arena(); }
+  const FrameMemory& memory() const { return *memory_; }
   // Sent so far.
   uint64_t rows() const { return rows_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

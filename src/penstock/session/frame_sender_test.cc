@@ -40,7 +40,8 @@ struct Event {
   uint64_t rows;
   uint64_t frame;
   uint64_t state_offset;
-  uint64_t state_bytes;
+  uint32_t state_bytes;
+  uint32_t state_segment;
   uint64_t skip;
 };
 static_assert(sizeof(Event) == 64);
@@ -125,7 +126,7 @@ class FrameSenderTest : public ::testing::Test {
   }
 
   std::string Bytes(const Event& event, uint64_t offset, uint64_t size) {
-    const auto segment = sender_->arena().Segment(event.segment);
+    const auto segment = sender_->memory().arena().Segment(event.segment);
     std::string bytes(size, '\0');
     EXPECT_EQ(
         pread(segment->fd, bytes.data(), size, static_cast<off_t>(offset)),

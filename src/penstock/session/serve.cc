@@ -62,7 +62,7 @@ absl::Status AnswerOne(int control, Session& session) {
   }
   const auto length = static_cast<uint32_t>(text.size() - sizeof(uint32_t));
   std::memcpy(text.data(), &length, sizeof(length));
-  return SendAll(control, text, answer.fd_to_send);
+  return SendAll(control, text, answer.fds);
 }
 
 // Readable when the process that started this one has ended, also where its

@@ -567,11 +567,12 @@ absl::StatusOr<FrameSender*> Session::FindSender(uint64_t iterator) {
 
 absl::StatusOr<Answer> Session::DoGetSegment(const GetSegment& call) {
   PENSTOCK_ASSIGN_OR_RETURN(FrameSender * sender, FindSender(call.iterator()));
-  PENSTOCK_ASSIGN_OR_RETURN(const Arena::SegmentInfo info,
-                            sender->arena().Segment(call.segment()));
+  PENSTOCK_ASSIGN_OR_RETURN(FrameMemory::Segment segment,
+                            sender->memory().Find(call.segment()));
   Answer answer;
-  answer.response.mutable_get_segment()->set_bytes(info.size);
-  answer.fd_to_send = info.fd;
+  answer.response.mutable_get_segment()->set_bytes(segment.size);
+  answer.fds = std::move(segment.fds);
+  answer.keeper = std::move(segment.keeper);
   return answer;
 }
 

@@ -35,7 +35,8 @@ namespace penstock::session {
 // An answer, and a descriptor that goes along with it.
 struct Answer {
   Response response;
-  int fd_to_send = -1;
+  std::vector<int> fds = {};  // that go along
+  Owner keeper = nullptr;     // of them
 };
 
 // Not thread-safe: the loop that reads the sockets calls it. What it starts

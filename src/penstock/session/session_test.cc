@@ -303,7 +303,8 @@ TEST_F(SessionTest, AnIteratorFromItsStartToItsEnd) {
   segment.mutable_get_segment()->set_iterator(made.make_iterator().iterator());
   const Answer answer = session_.Handle(segment, {});
   EXPECT_GT(answer.response.get_segment().bytes(), 0);
-  EXPECT_GE(answer.fd_to_send, 0);
+  ASSERT_EQ(answer.fds.size(), 1);
+  EXPECT_GE(answer.fds[0], 0);
   segment.mutable_get_segment()->set_segment(99);
   EXPECT_EQ(Refused(segment).code(), Code(absl::StatusCode::kNotFound));
 

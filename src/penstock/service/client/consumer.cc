@@ -24,7 +24,10 @@ class PassStream final : public engine::Stream {
         consumer_(consumer),
         stream_(stream),
         pass_(std::move(pass)) {}
-  ~PassStream() override { consumer_->OnStreamEnd(stream_); }
+  ~PassStream() override {
+    pass_->ForgetReader();
+    consumer_->OnStreamEnd(stream_);
+  }
 
  protected:
   absl::StatusOr<engine::Pull> DoNext(const engine::Request& request) override {
@@ -154,7 +157,7 @@ absl::StatusOr<Consumer::Source> Consumer::SourceOf(
   PENSTOCK_ASSIGN_OR_RETURN(
       source.link,
       ServiceLink::Make(distribution.address(), CredentialsOf(distribution),
-                        std::move(bundle)));
+                        std::move(bundle), environment.frames));
   sources_[node] = source;
   return source;
 }

@@ -93,6 +93,12 @@ void Pass::Close() {
   changed_.SignalAll();
 }
 
+void Pass::ForgetReader() {
+  engine::Waker gone;
+  MutexLock lock(&mutex_);
+  gone = std::exchange(waker_, nullptr);
+}
+
 bool Pass::IsAllDelivered() const {
   return has_ended_ && log_.entries().empty();
 }

@@ -64,6 +64,8 @@ class Pass final : public ReadingSink,
   // The first call opens the pass.
   absl::StatusOr<engine::Pull> Next(const engine::Request& request)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Next() is not called again: who waited is not woken, nor kept alive.
+  void ForgetReader() ABSL_LOCKS_EXCLUDED(mutex_);
   // That Next() gives next.
   uint64_t row() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -20,19 +20,21 @@ constexpr size_t kPartBytes = 1 << 20;
 
 absl::StatusOr<std::shared_ptr<ServiceLink>> ServiceLink::Make(
     const std::string& dispatcher, const rpc::Credentials& credentials,
-    PlanBundle plan) {
+    PlanBundle plan, std::shared_ptr<FrameMemory> frames) {
   PENSTOCK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
                             rpc::MakeChannel(dispatcher, credentials));
-  return std::shared_ptr<ServiceLink>(
-      new ServiceLink(dispatcher, credentials, std::move(plan), channel));
+  return std::shared_ptr<ServiceLink>(new ServiceLink(
+      dispatcher, credentials, std::move(plan), std::move(frames), channel));
 }
 
 ServiceLink::ServiceLink(const std::string& address,
                          const rpc::Credentials& credentials, PlanBundle plan,
+                         std::shared_ptr<FrameMemory> frames,
                          const std::shared_ptr<grpc::Channel>& channel)
     : address_(address),
       credentials_(credentials),
       plan_bytes_(plan.SerializeAsString()),
+      frames_(std::move(frames)),
       stub_(Dispatcher::NewStub(channel)) {}
 
 absl::StatusOr<std::string> ServiceLink::Register(grpc::ClientContext& hello,
@@ -138,7 +140,7 @@ void ServiceLink::OnSocket(const std::string& address,
     known = {socket, nullptr};
   }
   absl::StatusOr<std::shared_ptr<WorkerMemory>> memory =
-      WorkerMemory::Connect(socket);
+      WorkerMemory::Connect(socket, frames_);
   if (!memory.ok()) return;
   MutexLock lock(&mutex_);
   memories_[address].memory = *std::move(memory);

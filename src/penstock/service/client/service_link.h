@@ -22,7 +22,7 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
  public:
   static absl::StatusOr<std::shared_ptr<ServiceLink>> Make(
       const std::string& dispatcher, const rpc::Credentials& credentials,
-      PlanBundle plan);
+      PlanBundle plan, std::shared_ptr<FrameMemory> frames);
 
   const std::string& address() const { return address_; }
   const rpc::Credentials& credentials() const { return credentials_; }
@@ -66,11 +66,13 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
 
  private:
   ServiceLink(const std::string& address, const rpc::Credentials& credentials,
-              PlanBundle plan, const std::shared_ptr<grpc::Channel>& channel);
+              PlanBundle plan, std::shared_ptr<FrameMemory> frames,
+              const std::shared_ptr<grpc::Channel>& channel);
 
   const std::string address_;
   const rpc::Credentials credentials_;
   const std::string plan_bytes_;
+  const std::shared_ptr<FrameMemory> frames_;  // the trainer's, or null
   const std::unique_ptr<Dispatcher::Stub> stub_;
 
   Mutex mutex_;

@@ -34,7 +34,7 @@ std::string_view BytesOf(const Message& message) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<WorkerMemory>> WorkerMemory::Connect(
-    const std::string& name) {
+    const std::string& name, const std::shared_ptr<FrameMemory>& frames) {
   const auto failed = [&](absl::string_view what) {
     return absl::UnavailableError(
         absl::StrCat("cannot reach the worker's socket ", name, ": ", what));
@@ -65,7 +65,14 @@ absl::StatusOr<std::shared_ptr<WorkerMemory>> WorkerMemory::Connect(
   std::string key(kKeyBytes, '\0');
   PENSTOCK_RETURN_IF_ERROR(ReceiveAll(socket.get(), key.data(), key.size()));
   return std::shared_ptr<WorkerMemory>(
-      new WorkerMemory(std::move(socket), std::move(key)));
+      new WorkerMemory(std::move(socket), std::move(key), frames));
+}
+
+WorkerMemory::~WorkerMemory() {
+  const std::shared_ptr<FrameMemory> frames = frames_.lock();
+  if (frames == nullptr) return;
+  MutexLock lock(&mutex_);
+  for (const uint32_t segment : adopted_) frames->Disown(segment);
 }
 
 absl::StatusOr<WorkerMemory::Segment> WorkerMemory::Map(uint32_t segment) {
@@ -96,6 +103,11 @@ absl::StatusOr<WorkerMemory::Segment> WorkerMemory::Map(uint32_t segment) {
       [size](const std::byte* p) { munmap(const_cast<std::byte*>(p), size); }};
   mapped.size = size;
   segments_[segment] = mapped;
+  if (const std::shared_ptr<FrameMemory> frames = frames_.lock()) {
+    adopted_.push_back(
+        frames->Adopt(mapped.data.get(), size, fds[0].get(), weak_from_this()));
+    descriptors_.push_back(std::move(fds[0]));
+  }
   return mapped;
 }
 
@@ -109,12 +121,22 @@ absl::StatusOr<Buffer> WorkerMemory::Find(uint32_t segment, uint64_t offset,
   if (offset > mapped.size || size > mapped.size - offset) {
     return absl::DataLossError("a frame must lie in its segment; it does not");
   }
-  Owner owner(mapped.data.get(), [self = shared_from_this(), mapped, frame](
-                                     const void*) { self->Release(frame); });
-  return Buffer(std::move(owner), mapped.data.get() + offset, size);
+  const std::byte* data = mapped.data.get() + offset;
+  Owner owner(data, [self = shared_from_this(), mapped, data,
+                     frame](const void*) { self->Release(data, frame); });
+  return Buffer(std::move(owner), data, size);
 }
 
-void WorkerMemory::Release(uint64_t frame) {
+void WorkerMemory::Keep(const std::byte* data) {
+  MutexLock lock(&kept_mutex_);
+  kept_.insert(data);
+}
+
+void WorkerMemory::Release(const std::byte* data, uint64_t frame) {
+  {
+    MutexLock lock(&kept_mutex_);
+    if (kept_.contains(data)) return;
+  }
   MutexLock lock(&send_mutex_);
   // A worker that is gone has nothing to free.
   SendAll(socket_.get(), BytesOf({kReleaseFrame, 0, frame})).IgnoreError();

@@ -7,22 +7,28 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "penstock/base/mutex.h"
 #include "penstock/base/socket.h"
 #include "penstock/data/buffer.h"
+#include "penstock/data/frame_memory.h"
 
 namespace penstock::service {
 
 // Thread-safe. Lives as long as the last buffer over it.
-class WorkerMemory final : public std::enable_shared_from_this<WorkerMemory> {
+class WorkerMemory final : public Lender,
+                           public std::enable_shared_from_this<WorkerMemory> {
  public:
   // What the worker's socket of this name gives. Unavailable if there is none
-  // that this process can reach, as on another host.
+  // that this process can reach, as on another host. `frames`, which may be
+  // null, hands on to the trainer what is as the worker made it.
   static absl::StatusOr<std::shared_ptr<WorkerMemory>> Connect(
-      const std::string& name);
+      const std::string& name, const std::shared_ptr<FrameMemory>& frames);
+  ~WorkerMemory() override;
 
   // The word that shows a worker that its memory is at hand here.
   const std::string& key() const { return key_; }
@@ -32,22 +38,33 @@ class WorkerMemory final : public std::enable_shared_from_this<WorkerMemory> {
   absl::StatusOr<Buffer> Find(uint32_t segment, uint64_t offset, uint64_t size,
                               uint64_t frame) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  int connection() const override { return socket_.get(); }
+  void Keep(const std::byte* data) override ABSL_LOCKS_EXCLUDED(kept_mutex_);
+
  private:
   struct Segment {
     std::shared_ptr<const std::byte> data;
     uint64_t size = 0;
   };
-  WorkerMemory(Descriptor socket, std::string key)
-      : socket_(std::move(socket)), key_(std::move(key)) {}
+  WorkerMemory(Descriptor socket, std::string key,
+               const std::shared_ptr<FrameMemory>& frames)
+      : socket_(std::move(socket)), key_(std::move(key)), frames_(frames) {}
   absl::StatusOr<Segment> Map(uint32_t segment)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Release(uint64_t frame) ABSL_LOCKS_EXCLUDED(send_mutex_);
+  void Release(const std::byte* data, uint64_t frame)
+      ABSL_LOCKS_EXCLUDED(send_mutex_, kept_mutex_);
 
   const Descriptor socket_;
   const std::string key_;
+  const std::weak_ptr<FrameMemory> frames_;
   Mutex send_mutex_;
+  Mutex kept_mutex_;
+  std::set<const std::byte*> kept_ ABSL_GUARDED_BY(kept_mutex_);
   Mutex mutex_;
   std::map<uint32_t, Segment> segments_ ABSL_GUARDED_BY(mutex_);
+  // What is behind them, and their numbers among the trainer's.
+  std::vector<Descriptor> descriptors_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint32_t> adopted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock::service

@@ -219,7 +219,8 @@ absl::Status LocalFrames::Answer(Connection& connection,
     return absl::ResourceExhaustedError("the client takes no answers");
   }
   return SendAll(connection.socket.get(),
-                 {reinterpret_cast<const char*>(&answer), sizeof(answer)}, fd);
+                 {reinterpret_cast<const char*>(&answer), sizeof(answer)},
+                 {fd});
 }
 
 }  // namespace penstock::service
