@@ -4,6 +4,8 @@ import functools
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,17 @@ PACKAGE = Path(__file__).parent / "shipped"
 Python = functools.partial(
     ps.python_function, output_signature=ps.TensorSpec((), ps.string)
 )
+
+
+READER = """
+import sys
+import penstock as ps
+from shipped import prep
+ds = ps.Dataset.range(2000).map(prep.spell)
+ds = ds.distribute(sys.argv[1], job="two", reader=int(sys.argv[2]),
+                   num_readers=2, code=["shipped"])
+print(*(repr(x) for x in ds), sep="\\n")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +77,24 @@ class TestRuns:
             lambda ds: ds.map(prep.spell).batch(7),
             lambda ds: ds.flat_map(prep.count_to),
             lambda ds: ds.map(prep.label).map(prep.unlabel),
+            lambda ds: ds.group_by_window(
+                prep.last_digit, lambda key, rows: rows, window_size=3
+            ),
             lambda ds: ds.map(
                 functools.partial(prep.scale, by=np.int32(3), names=["a", b"b"])
             ),
             lambda ds: ds.map(ps.python_function(prep.noise, rng=True, seed=4)),
         ],
-        ids=["map", "filter", "batch", "rows", "classes", "partial", "random"],
+        ids=[
+            "map",
+            "filter",
+            "batch",
+            "rows",
+            "classes",
+            "keys",
+            "partial",
+            "random",
+        ],
     )
     def test_as_here(self, service, make_ds):
         ds = make_ds(Dataset.range(300))
@@ -95,6 +120,22 @@ class TestRuns:
         assert "seven is too much" in str(error)
         assert 'File "shipped/prep.py", line' in str(error)
         assert 'raise ValueError("seven is too much")' in str(error)
+
+    def test_readers_in_several_processes(self, service):
+        ds = Dataset.range(2000).map(prep.spell)
+        ship(ds, service)  # so that this service accepts the code
+        readers = [
+            subprocess.Popen(
+                [sys.executable, "-c", READER, service.address, str(reader)],
+                cwd=PACKAGE.parent,
+                env={**os.environ, "PYTHONHASHSEED": str(reader)},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for reader in range(2)
+        ]
+        found = [reader.communicate(timeout=60)[0] for reader in readers]
+        assert sorted("".join(found).split()) == rows_of(ds)
 
     def test_every_row_comes_once_though_workers_die(self):
         with ps.LocalService(workers=2, cpu=1) as service:
@@ -190,9 +231,13 @@ class TestConfinement:
         # What it left behind, the next one takes away.
         with servers.worker(
             dispatcher.address, "--code-allow", "any", **worker_python()
-        ):
-            next(iter(ship(ds, dispatcher)))
+        ) as worker:
+            (last,) = ship(ds, dispatcher)
             assert not os.path.exists(os.path.dirname(found["cwd"]))
+            folder = os.path.dirname(json.loads(last)["cwd"])
+            assert os.path.exists(folder)
+            assert worker.end() == 0
+            assert not os.path.exists(folder)
 
 
 class TestAcceptance:
@@ -290,8 +335,6 @@ class TestAdvice:
 
 
 def worker_python():
-    import sys
-
     return {"PENSTOCK_PYTHON": sys.executable}
 
 

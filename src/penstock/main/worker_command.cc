@@ -285,6 +285,7 @@ int RunWorker(const std::vector<std::string>& args) {
                  "it will notice\n";
   }
   std::cout.flush();
+  (*worker)->LeaveNothing();
   // What is open ends with the process.
   _exit(0);
 }

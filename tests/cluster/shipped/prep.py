@@ -30,6 +30,10 @@ def unlabel(labelled):
     return labelled.word + b"%d" % labelled.number
 
 
+def last_digit(x):
+    return int(str(int(x))[-1])
+
+
 def is_lucky(x):
     return "7" in str(int(x))
 

@@ -106,6 +106,8 @@ class WorkerServer final {
   // Whether nothing is held any more, and the dispatcher knows, or has never
   // answered.
   bool WaitUntilDrained(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes what it has on disk, for a process that ends at once.
+  void LeaveNothing() { python_.LeaveNothing(); }
   // Why the dispatcher will never talk to it; OK as long as it may.
   absl::Status refusal() const ABSL_LOCKS_EXCLUDED(mutex_);
 
