@@ -185,6 +185,18 @@ class TestDeaths:
         assert isinstance(error, ps.DeadlineExceededError)
         assert len(found) == 20
 
+    @pytest.mark.parametrize(
+        "said", [b"\xff" * 64, b"half a message"], ids=["whole", "half"]
+    )
+    def test_whoever_says_nonsense_hurts_itself_alone(self, service, said):
+        pids = service.worker_pids
+        ds = Dataset.range(20).map(functools.partial(prep.garble, said=said))
+        found = outcomes(ship(ds, service))
+        (error,) = (each for each in found if isinstance(each, Exception))
+        assert isinstance(error, ps.UnavailableError)
+        assert len(found) == 20
+        assert service.worker_pids == pids
+
 
 class TestConfinement:
     def test_it_sees_nothing_of_the_worker(self, dispatcher):
