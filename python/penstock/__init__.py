@@ -76,6 +76,7 @@ from penstock._options import Options, PythonOptions
 from penstock._pipeline import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
+    SHARD_HINT,
     UNKNOWN_CARDINALITY,
 )
 from penstock._python import native, python_function
@@ -88,6 +89,7 @@ from penstock._tuning import TuningDiff
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
+    "SHARD_HINT",
     "UNKNOWN_CARDINALITY",
     "AbortedError",
     "AlreadyExistsError",

@@ -60,6 +60,7 @@ class Distributing(Pipeline):
         job: str | None = None,
         *,
         visitation: str = "exactly_once",
+        sharding: str | None = None,
         order: str | None = None,
         reader: int = 0,
         num_readers: int = 1,
@@ -92,7 +93,16 @@ class Distributing(Pipeline):
             job: A name that readers of one job share. A name of its own if left
                 out.
             visitation: "exactly_once"; or "at_most_once", which is not slowed
-                down by a worker's loss and may lose what that worker had.
+                down by a worker's loss and may lose what that worker had; or
+                "each_worker", with which every worker runs the whole pipeline,
+                in an order of its own where that is random, and elements of all
+                of them come; or "static", with which each of the workers that
+                the dispatcher was told of has the share of it that `sharding`
+                says, and nobody else.
+            sharding: With "static", of what each of n workers has every n-th:
+                "file", of the files that are read; "data", of the elements that
+                all of them then compute; "file_or_data", of the files if there
+                are enough; "hint", of what `shard(ps.SHARD_HINT, 0)` is given.
             order: "deterministic": the same order for any number of workers,
                 whatever fails.
             reader: Which of `num_readers` this is. Each element comes to one of
@@ -128,6 +138,12 @@ class Distributing(Pipeline):
             ),
             **(credentials or Credentials()).to_json(),
         }
+        if sharding is not None:
+            body["sharding"] = _word(
+                "sharding",
+                sharding,
+                ("file", "data", "file_or_data", "hint"),
+            )
         if job is not None:
             if not isinstance(job, str) or not job:
                 raise refused(

@@ -34,6 +34,17 @@ UNKNOWN_CARDINALITY = -2
 AUTOTUNE = -1
 
 
+class ShardHint(int):
+    """What stands for a number that each worker fills in."""
+
+    def __repr__(self) -> str:
+        return "SHARD_HINT"
+
+
+# tf.data's number.
+SHARD_HINT = ShardHint(-1)
+
+
 class _Token:
     """Stands for a node that keeps something in the engine."""
 

@@ -19,6 +19,7 @@ from penstock._packed import SCAN
 from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
     Pipeline,
+    ShardHint,
     append,
     count,
     flag,
@@ -260,7 +261,15 @@ class Transforms(Pipeline):
         Example:
             >>> [int(x) for x in ps.Dataset.range(7).shard(3, 1)]
             [1, 4]
+
+        Args:
+            num_shards: How many there are; or `ps.SHARD_HINT`: as many as
+                workers that the pipeline is distributed to.
+            index: Which one; with the hint, the worker's, whatever is given.
+            name: Not used.
         """
+        if isinstance(num_shards, ShardHint) or isinstance(index, ShardHint):
+            return append("shard", {"is_by_worker": True}, [self])
         return append(
             "shard",
             {

@@ -106,6 +106,11 @@ class TestRuns:
         found = list(ship(ds, service))
         assert [int(n) for n, _, _ in found] == list(range(50))
 
+    def test_a_pipeline_for_each_worker(self, service):
+        ds = Dataset.range(30).scan(np.int64(0), prep.add_up)
+        found = ship(ds, service, visitation="each_worker")
+        assert rows_of(found) == sorted(2 * rows_of(ds))
+
     def test_a_pickled_dataset_still_goes(self, service):
         cloudpickle = pytest.importorskip("cloudpickle")
         ds = Dataset.range(10).map(prep.spell)
@@ -153,7 +158,12 @@ class TestRuns:
                 if len(found) % 10_000 == 5_000:
                     victim = next(filter(is_alive, service.worker_pids))
                     os.kill(victim, signal.SIGKILL)
-                    servers.wait_until(lambda: len(service.worker_pids) > 2)
+                    servers.wait_until(
+                        lambda pid=victim: (
+                            service.worker_pids.count(pid) == 0
+                            or len(service.worker_pids) > 2
+                        )
+                    )
                     killed += 1
             assert sorted(found) == list(range(40_000))
             assert killed == 4

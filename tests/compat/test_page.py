@@ -57,6 +57,11 @@ def test_experimental():
     assert page == set(tf.data.experimental.__all__)
 
 
+def test_service():
+    page = offered("tf.data.experimental.service")
+    assert page == set(tf.data.experimental.service.__all__)
+
+
 def test_options():
     page = offered("tf.data.Options")
     assert page == public(tf.data.Options()) - {"to_native"}
@@ -118,6 +123,7 @@ def test_every_name_of_tensorflows_data_is_on_the_page():
         ("tf.data.Dataset", data.Dataset),
         ("tf.data", data),
         ("tf.data.experimental", data.experimental),
+        ("tf.data.experimental.service", data.experimental.service),
         ("tf.data.Options", data.Options()),
     ):
         assert set(table(section)) == public(thing), section

@@ -50,6 +50,9 @@ struct Site {
   std::map<std::string, std::shared_ptr<WorkerActor>> workers;  // by address
   service::Manifest manifest;
   std::string failure;  // what an actor found wrong
+  // Of the first generation: who computes a pass, and which one it has.
+  std::map<uint64_t, uint64_t> worker_of_pass;
+  std::map<uint64_t, uint64_t> pass_of_worker;
   std::function<void()> restart_dispatcher;
 
   uint64_t ItemsOf(uint64_t bundle) const;
@@ -98,13 +101,14 @@ class DispatcherActor final
 
 class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
  public:
-  WorkerActor(Site& site, uint64_t id);
+  WorkerActor(Site& site, uint64_t id, const std::string& address);
   void Start();
   void Die() { is_dead_ = true; }
   void Pause(int64_t ms);
   void Drain();
   bool is_dead() const { return is_dead_; }
   bool is_draining() const { return is_draining_; }
+  const std::string& address() const { return address_; }
 
   // Sends frames until the end or until it cannot: `frame` gives false once
   // nobody listens; `broken` says why nothing more comes.
@@ -125,9 +129,12 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   void Compute();
   void Go(std::shared_ptr<Reading> reading);
   int64_t Paused() const;
+  // A bundle that is for one worker went to that one.
+  void CheckIsIts(const service::Lease& lease);
 
   Site& site_;
   const uint64_t id_;
+  const std::string address_;
   service::WorkerState state_;
   bool is_dead_ = false;
   bool is_draining_ = false;

@@ -15,9 +15,9 @@ constexpr int64_t kMostMs = 600'000;
 class Cluster final {
  public:
   Cluster(const Plan& plan, World& world) : site_(world, plan) {
-    site_.manifest.set_rows(plan.bundles);
+    site_.manifest.set_rows(plan.is_each_worker ? 1 : plan.bundles);
     site_.manifest.set_rows_per_bundle(1);
-    site_.manifest.set_passes(1);
+    site_.manifest.set_passes(plan.is_each_worker ? 0 : 1);
     site_.restart_dispatcher = [this] {
       site_.world.After(site_.world.rng().Between(100, 3'000),
                         [this] { StartDispatcher(); });
@@ -57,10 +57,14 @@ class Cluster final {
     dispatcher->Start();
   }
 
-  void StartWorker() {
+  // `after`: the one whose place it takes.
+  void StartWorker(const WorkerActor* after = nullptr) {
     const uint64_t id = ++last_worker_;
-    auto worker = std::make_shared<WorkerActor>(site_, id);
-    site_.workers[absl::StrCat("w", id)] = worker;
+    const std::string address = site_.plan.is_static && after != nullptr
+                                    ? after->address()
+                                    : absl::StrCat("w", id);
+    auto worker = std::make_shared<WorkerActor>(site_, id, address);
+    site_.workers[address] = worker;
     worker->Start();
   }
 
@@ -123,7 +127,7 @@ class Cluster final {
         site_.world.Tell("a worker dies");
         worker->Die();
         site_.world.After(site_.world.rng().Between(100, 2'000),
-                          [this] { StartWorker(); });
+                          [this, worker] { StartWorker(worker.get()); });
       }
     });
     schedule(plan.worker_pauses, [this] {
@@ -136,7 +140,10 @@ class Cluster final {
       if (const auto worker = AnyWorker()) {
         site_.world.Tell("a worker drains");
         worker->Drain();
-        StartWorker();
+        if (!site_.plan.is_static) return StartWorker();
+        // Who has its address comes when it has gone, or is believed to have.
+        site_.world.After(site_.world.rng().Between(500, 8'000),
+                          [this, worker] { StartWorker(worker.get()); });
       }
     });
     schedule(plan.engine_deaths, [this] {
@@ -240,8 +247,9 @@ class Cluster final {
     std::map<Item, int> times;
     for (const Item& item : Delivered()) ++times[item];
     for (const auto& [item, count] : times) {
-      if (item.first >= site_.plan.bundles ||
-          item.second >= site_.ItemsOf(item.first)) {
+      const bool is_known =
+          site_.plan.is_each_worker || item.first < site_.plan.bundles;
+      if (!is_known || item.second >= site_.ItemsOf(item.first)) {
         return absl::StrCat("there is no item ", item.second, " of bundle ",
                             item.first);
       }
@@ -251,6 +259,7 @@ class Cluster final {
       }
     }
     if (site_.plan.is_at_most_once) return "";
+    if (site_.plan.is_each_worker) return CheckPasses(times);
     // When all others have ended, what the last one leaves is nobody's.
     std::set<Item> left;
     if (site_.plan.departures > 0) left = LeftBehind();
@@ -264,6 +273,30 @@ class Cluster final {
     return "";
   }
 
+  // Passes that no worker has left are here as a whole, if they are not of one
+  // that came when their consumer had ended.
+  std::string CheckPasses(const std::map<Item, int>& times) const {
+    std::string what;
+    const Plan& plan = site_.plan;
+    if (site_.dispatchers.size() > 1 || plan.restores > 0 ||
+        plan.consumers > 1) {
+      return what;
+    }
+    site_.dispatchers.back()->dispatcher().Look(
+        [&](const service::DispatcherState& state) {
+          const service::EpochState* epoch = state.FindEpoch("job", 0);
+          if (epoch == nullptr || epoch->dropped() > 0) return;
+          for (const auto& [bundle, worker] : site_.worker_of_pass) {
+            for (uint64_t i = 0; i < site_.ItemsOf(bundle); ++i) {
+              if (times.contains({bundle, i})) continue;
+              what = absl::StrCat("item ", i, " of pass ", bundle,
+                                  " never came, and its worker is there");
+            }
+          }
+        });
+    return what;
+  }
+
   std::set<Item> LeftBehind() const {
     std::set<Item> left;
     site_.dispatchers.back()->dispatcher().Look(
@@ -274,6 +307,23 @@ class Cluster final {
             const uint64_t items = site_.ItemsOf(cursor.bundle());
             for (uint64_t i = cursor.position(); i < items; ++i) {
               left.insert({cursor.bundle(), i});
+            }
+          }
+          if (!site_.plan.is_static) return;
+          // Shards that were to be begun for those that have left.
+          std::set<uint64_t> begun;
+          for (uint32_t slot = 0; slot < 4; ++slot) {
+            for (const auto& owned : epoch->OwnedBy(slot)) {
+              begun.insert(owned.bundle);
+            }
+          }
+          for (const service::Cursor& cursor : epoch->Unowned()) {
+            begun.insert(cursor.bundle());
+          }
+          for (uint64_t bundle = 0; bundle < site_.plan.bundles; ++bundle) {
+            if (epoch->done().Has(bundle) || begun.contains(bundle)) continue;
+            for (uint64_t i = 0; i < site_.ItemsOf(bundle); ++i) {
+              left.insert({bundle, i});
             }
           }
         });
@@ -346,6 +396,15 @@ Plan Plan::Random(uint64_t seed) {
   plan.engine_deaths = some(0.4, 3);
   plan.restores = some(0.3, 2);
   if (plan.restores == 0 && !plan.is_ordered) plan.departures = some(0.3, 1);
+  // With numbers of their own, so that the other seeds stay what they are.
+  Rng shape(seed ^ 0xb1d);
+  if (!shape.Chance(0.2)) return plan;
+  plan.is_at_most_once = false;
+  plan.is_static = shape.Chance(0.5);
+  plan.is_each_worker = !plan.is_static;
+  if (plan.is_static) plan.bundles = static_cast<uint64_t>(plan.workers);
+  if (plan.is_each_worker) plan.is_ordered = false;
+  plan.most_items *= 8;
   return plan;
 }
 
@@ -354,6 +413,7 @@ std::string Plan::ToString() const {
       "seed ", seed, ": ", workers, " workers, ", consumers, " consumers, ",
       bundles, " bundles of up to ", most_items, " items",
       is_ordered ? ", in order" : "", is_at_most_once ? ", at most once" : "",
+      is_static ? ", static" : "", is_each_worker ? ", each worker" : "",
       "; loss ", loss, ", duplication ", duplication, ", delay ", most_delay_ms,
       " ms, broken reads ", broken_reads, "; in ", fault_ms,
       " ms: ", dispatcher_crashes, " dispatcher crashes, ", zombies,

@@ -27,7 +27,9 @@ struct Plan {
   uint64_t most_items = 9;  // of a bundle; some have none
   bool is_ordered = false;
   bool is_at_most_once = false;
-  double loss = 0;  // of messages
+  bool is_static = false;       // `bundles` are the workers' shards
+  bool is_each_worker = false;  // each worker that comes has a bundle
+  double loss = 0;              // of messages
   double duplication = 0;
   int64_t most_delay_ms = 5;
   double broken_reads = 0;  // per frame
@@ -46,6 +48,7 @@ struct Plan {
 
   static Plan Random(uint64_t seed);
   std::string ToString() const;
+  bool is_by_worker() const { return is_static || is_each_worker; }
 };
 
 struct Outcome {

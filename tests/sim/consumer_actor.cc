@@ -55,8 +55,10 @@ void ConsumerActor::Open(const EnginePtr& engine) {
   request.mutable_opener()->set_request(request_);
   request.set_job("job");
   request.set_plan("plan");
-  request.set_visitation(site_.plan.is_at_most_once ? service::AT_MOST_ONCE
-                                                    : service::EXACTLY_ONCE);
+  request.set_visitation(site_.plan.is_static         ? service::STATIC
+                         : site_.plan.is_each_worker  ? service::EACH_WORKER
+                         : site_.plan.is_at_most_once ? service::AT_MOST_ONCE
+                                                      : service::EXACTLY_ONCE);
   request.set_is_ordered(site_.plan.is_ordered);
   request.set_slot(slot_);
   request.set_slots(slots_);

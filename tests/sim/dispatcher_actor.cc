@@ -16,6 +16,11 @@ void DispatcherActor::Start() {
   options.settings.run_timeout_ms = int64_t{1} << 40;
   options.settings.max_crashes = 1'000;
   options.holder = "sim";
+  if (site_.plan.is_static) {
+    for (int i = 1; i <= site_.plan.workers; ++i) {
+      options.settings.workers.push_back(absl::StrCat("w", i));
+    }
+  }
   // It ends, as its process would; whoever watches it starts another.
   options.on_failure = [this](const absl::Status& status) {
     site_.world.Tell(

@@ -10,13 +10,12 @@ using service::Lease;
 using service::WorkerReply;
 using service::WorkerState;
 
-WorkerActor::WorkerActor(Site& site, uint64_t id)
+WorkerActor::WorkerActor(Site& site, uint64_t id, const std::string& address)
     : site_(site),
       id_(id),
-      state_(WorkerState::Settings{.worker = id,
-                                   .address = "w" + std::to_string(id),
-                                   .max_held = 4,
-                                   .max_running = 2}) {}
+      address_(address),
+      state_(WorkerState::Settings{
+          .worker = id, .address = address, .max_held = 4, .max_running = 2}) {}
 
 void WorkerActor::Start() {
   site_.world.Tell("worker " + std::to_string(id_) + " starts");
@@ -67,6 +66,21 @@ void WorkerActor::Beat() {
   });
 }
 
+void WorkerActor::CheckIsIts(const Lease& lease) {
+  const auto fail = [&] {
+    site_.failure = "bundle " + std::to_string(lease.bundle()) + " went to " +
+                    address_ + ", worker " + std::to_string(id_);
+  };
+  if (site_.plan.is_static &&
+      address_ != "w" + std::to_string(lease.bundle() + 1)) {
+    fail();
+  }
+  if (!site_.plan.is_each_worker || lease.epoch().generation() > 1) return;
+  const auto its = site_.worker_of_pass.emplace(lease.bundle(), id_);
+  const auto only = site_.pass_of_worker.emplace(id_, lease.bundle());
+  if (its.first->second != id_ || only.first->second != lease.bundle()) fail();
+}
+
 void WorkerActor::Compute() {
   while (const std::optional<Lease> lease = state_.Start()) {
     const auto self = shared_from_this();
@@ -79,6 +93,7 @@ void WorkerActor::Compute() {
                         });
       continue;
     }
+    CheckIsIts(*lease);
     const auto items = static_cast<int64_t>(site_.ItemsOf(lease->bundle()));
     site_.world.After(1 + items * site_.world.rng().Between(1, 60),
                       [self, lease = *lease] {

@@ -22,7 +22,10 @@ uint64_t Run::PartKey(const OpInfo& info) const {
       info.described.has_inside()) {
     return 0;
   }
-  return Combine(0x7061727473, static_cast<uint64_t>(options.part->begin));
+  const RunPart& part = *options.part;
+  const uint64_t key = Combine(0x7061727473, static_cast<uint64_t>(part.begin));
+  return part.piece == 0 ? key
+                         : Combine(key, static_cast<uint64_t>(part.piece));
 }
 
 std::shared_ptr<io::FileSystem> Run::FilesOf(const OpInfo& info) const {

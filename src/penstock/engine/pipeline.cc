@@ -407,7 +407,17 @@ absl::Status SetPart(const Pipeline& pipeline, const RunPart& part, Run& run) {
                      "end; got [",
                      part.begin, ", ", part.end, ")"));
   }
+  if (part.stride < 1 || part.pieces < 1 || part.piece < 0 ||
+      part.piece >= part.pieces ||
+      (part.pieces > 1 && part.end - part.begin > 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a part must be every 1st row or more, or one piece of one row; got "
+        "every ",
+        part.stride, " of ", part.end - part.begin, ", piece ", part.piece,
+        " of ", part.pieces));
+  }
   PENSTOCK_ASSIGN_OR_RETURN(run.part_ops.source, OpOf(pipeline, part.node));
+  PENSTOCK_ASSIGN_OR_RETURN(run.part_ops.opener, OpOf(pipeline, part.opener));
   PENSTOCK_ASSIGN_OR_RETURN(run.part_ops.repeat, OpOf(pipeline, part.repeat));
   PENSTOCK_ASSIGN_OR_RETURN(run.part_ops.stitch, OpOf(pipeline, part.stitch));
   run.options.part = part;
@@ -422,7 +432,9 @@ std::string StateName(const Pipeline& pipeline, const Run& run) {
   if (!run.options.part.has_value()) return pipeline.fingerprint();
   const RunPart& part = *run.options.part;
   return absl::StrCat(pipeline.fingerprint(), ", rows ", part.begin, " to ",
-                      part.end, " of pass ", part.pass, ".", part.iteration);
+                      part.end, " of pass ", part.pass, ".", part.iteration,
+                      ", every ", part.stride, ", piece ", part.piece, " of ",
+                      part.pieces);
 }
 
 absl::StatusOr<std::shared_ptr<Run>> MakeRun(

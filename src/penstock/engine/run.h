@@ -82,6 +82,13 @@ struct RunPart {
   std::optional<int> node;
   int64_t begin = 0;
   int64_t end = 0;
+  // Every so many of them, `begin` first.
+  int64_t stride = 1;
+  // The one row is a file, and piece `piece` of its records alone is read
+  // (Division::Records): by the node, or by what its opener's function makes.
+  int64_t pieces = 1;
+  int64_t piece = 0;
+  std::optional<int> opener;
   // A repeat of which one pass alone is run, counted from 0.
   std::optional<int> repeat;
   uint64_t pass = 0;
@@ -154,6 +161,7 @@ struct Run {
     int source = -1;
     int repeat = -1;
     int stitch = -1;
+    int opener = -1;
   };
   PartOps part_ops;
   LooseRows loose;

@@ -1,6 +1,7 @@
 #include "penstock/io/fixed_length_reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -26,9 +27,13 @@ absl::Status ValidateSize(const FixedLengthFormat& format, int64_t size,
 
 class FixedLengthReader final : public RecordReader {
  public:
+  // `end`: ordinal of the first record that is not of its piece.
   FixedLengthReader(std::unique_ptr<ByteStream> stream, std::string path,
-                    const FixedLengthFormat& format, RecordPosition start)
-      : format_(format), window_(std::move(stream), std::move(path), start) {}
+                    const FixedLengthFormat& format, RecordPosition start,
+                    int64_t end)
+      : format_(format),
+        end_(end),
+        window_(std::move(stream), std::move(path), start) {}
 
   ReadState Next(size_t max_records, std::function<void()> wake,
                  RecordBatch& batch) override {
@@ -36,6 +41,10 @@ class FixedLengthReader final : public RecordReader {
     max_records = std::max<size_t>(1, max_records);
     for (;;) {
       if (window_.position().is_end) return ReadState::kEnd;
+      if (window_.position().ordinal >= end_) {
+        window_.Finish();
+        continue;
+      }
       if (window_.num_bytes() >= format_.record_bytes + format_.footer_bytes) {
         window_.GrowFront(format_.record_bytes);
         Take(max_records, batch);
@@ -64,7 +73,8 @@ class FixedLengthReader final : public RecordReader {
     const size_t num_body =
         std::min(front.size(), window_.num_bytes() - format_.footer_bytes);
     const size_t num_records =
-        std::min(max_records, num_body / format_.record_bytes);
+        std::min({max_records, num_body / format_.record_bytes,
+                  static_cast<size_t>(end_ - window_.position().ordinal)});
     batch.records.reserve(num_records);
     for (size_t i = 0; i < num_records; ++i) {
       batch.records.push_back(
@@ -76,10 +86,24 @@ class FixedLengthReader final : public RecordReader {
   }
 
   const FixedLengthFormat format_;
+  const int64_t end_;
   RecordWindow window_;
 };
 
+// The first record of a piece, without overflow.
+int64_t FirstOf(int64_t piece, int64_t pieces, int64_t records) {
+  return static_cast<int64_t>(static_cast<__int128>(records) * piece / pieces);
+}
+
 }  // namespace
+
+absl::StatusOr<int64_t> CountFixedLength(const FixedLengthFormat& format,
+                                         int64_t size, std::string_view path) {
+  PENSTOCK_RETURN_IF_ERROR(ValidateSize(format, size, path));
+  const auto around =
+      static_cast<int64_t>(format.header_bytes + format.footer_bytes);
+  return (size - around) / static_cast<int64_t>(format.record_bytes);
+}
 
 absl::StatusOr<std::unique_ptr<RecordReader>> OpenFixedLengthReader(
     FileSystem& files, std::string_view path, const FixedLengthFormat& format,
@@ -96,15 +120,25 @@ absl::StatusOr<std::unique_ptr<RecordReader>> OpenFixedLengthReader(
   RecordReaderOptions adjusted = options;
   const auto header = static_cast<int64_t>(format.header_bytes);
   adjusted.start.byte_offset = std::max(options.start.byte_offset, header);
+  int64_t end = std::numeric_limits<int64_t>::max();
   if (options.compression == Compression::kNone && !options.start.is_end) {
     PENSTOCK_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                               files.Open(path));
-    PENSTOCK_RETURN_IF_ERROR(ValidateSize(format, file->size(), path));
+    PENSTOCK_ASSIGN_OR_RETURN(const int64_t records,
+                              CountFixedLength(format, file->size(), path));
+    if (format.pieces > 1) {
+      const int64_t first = FirstOf(format.piece, format.pieces, records);
+      end = FirstOf(format.piece + 1, format.pieces, records);
+      RecordPosition& start = adjusted.start;
+      start.ordinal = std::max(start.ordinal, first);
+      start.byte_offset =
+          header + start.ordinal * static_cast<int64_t>(format.record_bytes);
+    }
   }
   PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
                             OpenRecordStream(files, path, adjusted));
   return std::make_unique<FixedLengthReader>(
-      std::move(stream), std::string(path), format, adjusted.start);
+      std::move(stream), std::string(path), format, adjusted.start, end);
 }
 
 }  // namespace penstock::io

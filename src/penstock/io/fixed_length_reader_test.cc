@@ -143,5 +143,32 @@ TEST_F(FixedLengthTest, AStorageErrorKeepsItsPlace) {
               ElementsAre("aa", "!broken at 4"));
 }
 
+TEST_F(FixedLengthTest, PiecesAreTheWhole) {
+  Put("HHaabbccddeeffggF", Compression::kNone);
+  for (const int64_t pieces : {1, 2, 3, 7, 20}) {
+    Records all;
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      const FixedLengthFormat format = {.record_bytes = 2,
+                                        .header_bytes = 2,
+                                        .footer_bytes = 1,
+                                        .pieces = pieces,
+                                        .piece = piece};
+      const auto whole = Read(format, 5);
+      ASSERT_TRUE(whole.ok()) << whole.status();
+      all.insert(all.end(), whole->records.begin(), whole->records.end());
+    }
+    EXPECT_THAT(all, ElementsAre("aa", "bb", "cc", "dd", "ee", "ff", "gg"))
+        << pieces;
+  }
+}
+
+TEST_F(FixedLengthTest, APieceGoesOnInsideOfIt) {
+  Put("aabbccddee", Compression::kNone);
+  const FixedLengthFormat format = {.record_bytes = 2, .pieces = 2, .piece = 1};
+  const auto rest = Read(format, 64, 1, {.byte_offset = 6, .ordinal = 3});
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_THAT(rest->records, ElementsAre("dd", "ee"));
+}
+
 }  // namespace
 }  // namespace penstock::io

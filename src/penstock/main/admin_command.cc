@@ -251,6 +251,21 @@ class Client final {
   std::unique_ptr<service::Worker::Stub> worker_;
 };
 
+// How frames go to the hosts that read there.
+std::string LinksText(const service::WorkerReport& report) {
+  if (report.links_size() == 0) return "";
+  std::vector<std::vector<std::string>> rows = {
+      {"READER", "WAY", "FRAMES", "BYTES", "SENT", "NETWORK"}};
+  for (const auto& link : report.links()) {
+    const double rate = link.bytes_per_second();
+    rows.push_back(
+        {link.host(), link.way(), absl::StrCat(link.frames()),
+         absl::StrCat(link.bytes()), absl::StrCat(link.sent_bytes()),
+         rate == 0 ? "-" : absl::StrFormat("%.1f MB/s", rate / 1e6)});
+  }
+  return absl::StrCat("\n", Table(rows));
+}
+
 std::string ReportText(const service::WorkerReport& report) {
   return absl::StrCat(
       "penstock ", report.version(), ", worker ", report.address(),
@@ -263,7 +278,7 @@ std::string ReportText(const service::WorkerReport& report) {
               absl::StrCat(report.held()), absl::StrCat(report.running()),
               absl::StrCat(report.computed()),
               absl::StrCat(report.sent_bytes(), " bytes")}}),
-      "\nReads files in: ",
+      LinksText(report), "\nReads files in: ",
       report.allowed_size() == 0 ? "all folders"
                                  : absl::StrJoin(report.allowed(), ", "),
       "\n");

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "penstock/base/status.h"
 #include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
 #include "penstock/service/dispatcher/dispatcher_grpc.h"
+#include "penstock/service/dispatcher/worker_places.h"
 #include "penstock/service/windows/dispatcher_pages.h"
 #include "penstock/service/windows/http_server.h"
 #include "penstock/session/version.h"
@@ -24,23 +27,26 @@ using service::DispatcherServer;
 using service::State;
 
 const std::vector<Setting>& DispatcherSettings() {
-  static const auto* const settings =
-      new std::vector<Setting>(WithServerSettings({
-          {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:5050",
-           "where it is called; port 0: one that is free"},
-          {"state-dir", SettingKind::kText, "DIR", "",
-           "where it keeps what it must not forget; none: in memory"},
-          {"reflection", SettingKind::kSwitch, "", "",
-           "shows its calls to tools like grpcurl"},
-          {"lease-ms", SettingKind::kNumber, "N", "5000",
-           "a worker that is not heard of for so long is lost"},
-          {"client-timeout-ms", SettingKind::kNumber, "N", "60000",
-           "a consumer that is not heard of for so long has gone"},
-          {"run-timeout-ms", SettingKind::kNumber, "N", "300000",
-           "a job without consumers for so long is over"},
-          {"unused-timeout-ms", SettingKind::kNumber, "N", "3600000",
-           "a pipeline that no job uses for so long is deleted"},
-      }));
+  static const auto* const settings = new std::vector<
+      Setting>(WithServerSettings({
+      {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:5050",
+       "where it is called; port 0: one that is free"},
+      {"state-dir", SettingKind::kText, "DIR", "",
+       "where it keeps what it must not forget; none: in memory"},
+      {"workers", SettingKind::kTexts, "HOST:PORT", "",
+       "all that there will be, in order; needed for static shards; may come "
+       "again"},
+      {"reflection", SettingKind::kSwitch, "", "",
+       "shows its calls to tools like grpcurl"},
+      {"lease-ms", SettingKind::kNumber, "N", "5000",
+       "a worker that is not heard of for so long is lost"},
+      {"client-timeout-ms", SettingKind::kNumber, "N", "60000",
+       "a consumer that is not heard of for so long has gone"},
+      {"run-timeout-ms", SettingKind::kNumber, "N", "300000",
+       "a job without consumers for so long is over"},
+      {"unused-timeout-ms", SettingKind::kNumber, "N", "3600000",
+       "a pipeline that no job uses for so long is deleted"},
+  }));
   return *settings;
 }
 
@@ -70,6 +76,26 @@ const Schema& DoctorSchema() {
   return *schema;
 }
 
+// The flag may come again, and have several each time.
+std::vector<std::string> WorkersOf(const Settings& settings) {
+  std::vector<std::string> workers;
+  for (const std::string& some : settings.texts("workers")) {
+    for (const absl::string_view each :
+         absl::StrSplit(some, ',', absl::SkipWhitespace())) {
+      workers.emplace_back(absl::StripAsciiWhitespace(each));
+    }
+  }
+  return workers;
+}
+
+absl::Status CheckWorkers(const Settings& settings) {
+  const absl::Status status =
+      service::WorkerPlaces::Validate(WorkersOf(settings));
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(settings.source("workers"), ": ", status.message()));
+}
+
 DispatcherServer::Options OptionsOf(const Settings& settings) {
   DispatcherServer::Options options;
   options.listen = settings.text("listen");
@@ -81,6 +107,7 @@ DispatcherServer::Options OptionsOf(const Settings& settings) {
   options.settings.client_timeout_ms = settings.number("client-timeout-ms");
   options.settings.run_timeout_ms = settings.number("run-timeout-ms");
   options.settings.unused_timeout_ms = settings.number("unused-timeout-ms");
+  options.settings.workers = WorkersOf(settings);
   return options;
 }
 
@@ -124,7 +151,8 @@ int RunDispatcher(const std::vector<std::string>& args) {
   if (!read.settings) return read.exit_code;
   const Settings& settings = *read.settings;
   for (const absl::Status& status :
-       {ExpectFlagsAlone(settings), CheckTimes(settings)}) {
+       {ExpectFlagsAlone(settings), CheckTimes(settings),
+        CheckWorkers(settings)}) {
     if (!status.ok()) return Failed(status);
   }
   const sigset_t signals = HoldEndingSignals();

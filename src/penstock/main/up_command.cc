@@ -186,9 +186,22 @@ std::string LogFlag(const Settings& settings) {
   return settings.is_on("log") ? "--no-log=false" : "--no-log";
 }
 
+// Where it listens is said again when it is started anew.
+constexpr char kAnyPort[] = "127.0.0.1:0";
+
+// One that is started again comes back where it was, since static shards are
+// known by that; somebody else may have the port by then.
+bool Relaunch(Process& process, bool is_json) {
+  if (Launch(process, is_json)) return true;
+  if (process.kind != "worker") return false;
+  process.args[1] = kAnyPort;
+  return Launch(process, is_json);
+}
+
 std::vector<std::string> WorkerArgs(const Settings& settings,
                                     const std::string& dispatcher) {
-  std::vector<std::string> args = {"--dispatcher", dispatcher};
+  std::vector<std::string> args = {"--listen", kAnyPort, "--dispatcher",
+                                   dispatcher};
   for (const char* name : {"cpu", "memory"}) {
     if (settings.number(name) == 0) continue;
     args.push_back(absl::StrCat("--", name));
@@ -247,7 +260,13 @@ int RunUp(const std::vector<std::string>& args) {
   dispatcher.kind = "dispatcher";
   dispatcher.args = {"--listen", settings.text("listen"), "--state-dir",
                      state_dir, LogFlag(settings)};
-  std::vector<Process> workers(static_cast<size_t>(settings.number("workers")));
+  const auto num_workers = static_cast<size_t>(settings.number("workers"));
+  for (size_t i = 0; i < num_workers; ++i) {
+    dispatcher.args.insert(dispatcher.args.end(),
+                           {"--workers", "127.0.0.1:%port%"});
+  }
+  dispatcher.args.insert(dispatcher.args.end(), {"--workers", "*"});
+  std::vector<Process> workers(num_workers);
   bool is_up = Launch(dispatcher, is_json);
   if (is_up) {
     // When it is started again, it is where it was.
@@ -256,6 +275,7 @@ int RunUp(const std::vector<std::string>& args) {
       worker.kind = "worker";
       worker.args = WorkerArgs(settings, dispatcher.address);
       is_up = is_up && Launch(worker, is_json);
+      worker.args[1] = worker.address;
     }
   }
   if (is_up && !is_json) {
@@ -293,7 +313,7 @@ int RunUp(const std::vector<std::string>& args) {
                                                        WEXITSTATUS(status)))
                 << "; starting another\n";
       usleep(kRestartNanos / 1000);
-      if (!Launch(*died, is_json)) {
+      if (!Relaunch(*died, is_json)) {
         std::cerr << "penstock up: the " << died->kind
                   << " cannot be started again\n";
         is_ending = true;

@@ -94,6 +94,7 @@ Cardinality Skipped(const Cardinality& n, const Skip& op) {
 
 Cardinality Sharded(const Cardinality& n, const Shard& op) {
   if (!n.has_finite() || IsZero(n)) return n;
+  if (op.is_by_worker()) return Unknown();
   const std::optional<int64_t> shards = Constant(op.num_shards());
   const std::optional<int64_t> index = Constant(op.index());
   if (!shards.has_value() || !index.has_value()) return Unknown();

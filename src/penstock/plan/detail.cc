@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -48,6 +49,11 @@ std::string ReceivedText(const Received& op) {
   words.Add(absl::StrCat("'", given.address(), "'"));
   if (!given.job().empty()) words.Set("job", Quoted(given.job()));
   words.Flag("at_most_once", given.visitation() == Distribution::AT_MOST_ONCE);
+  words.Flag("each_worker", given.visitation() == Distribution::EACH_WORKER);
+  if (given.visitation() == Distribution::STATIC) {
+    words.Set("static", absl::AsciiStrToLower(
+                            Distribution::Sharding_Name(given.sharding())));
+  }
   words.Flag("in order", given.is_ordered());
   if (given.readers() > 1) {
     words.Add(absl::StrCat("reader ", given.reader(), " of ", given.readers()));
@@ -290,6 +296,7 @@ std::string Detail(const Node& node) {
     case Node::kSkip:
       return CountOf(node.skip());
     case Node::kShard:
+      if (node.shard().is_by_worker()) return "by worker";
       return words.Set("num_shards", TextOf(node.shard().num_shards()))
           .Set("index", TextOf(node.shard().index()))
           .Join();

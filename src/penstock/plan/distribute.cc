@@ -10,7 +10,7 @@
 #include "penstock/base/status.h"
 #include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
-#include "penstock/plan/divide.h"
+#include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/infer.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/validate.h"
@@ -92,11 +92,21 @@ absl::Status CheckSettings(const Distribution& distribution) {
   if (!Distribution::Visitation_IsValid(distribution.visitation())) {
     return absl::InvalidArgumentError("visitation must be a known one");
   }
-  if (distribution.visitation() == Distribution::EACH_WORKER ||
-      distribution.visitation() == Distribution::STATIC) {
+  const bool is_static = distribution.visitation() == Distribution::STATIC;
+  const bool has_sharding =
+      distribution.sharding() != Distribution::SHARDING_UNSPECIFIED;
+  if (!Distribution::Sharding_IsValid(distribution.sharding()) ||
+      is_static != has_sharding) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "visitation must be \"exactly_once\" or \"at_most_once\"; got ",
-        Distribution::Visitation_Name(distribution.visitation())));
+        "sharding must be given with visitation=\"static\", and with that "
+        "alone, as \"file\", \"data\", \"file_or_data\" or \"hint\"; got ",
+        has_sharding ? "it with another visitation" : "none"));
+  }
+  if (distribution.visitation() == Distribution::EACH_WORKER &&
+      distribution.is_ordered()) {
+    return absl::InvalidArgumentError(
+        "order must be left out with visitation=\"each_worker\": workers come "
+        "and go, and each has its own; got \"deterministic\"");
   }
   if (distribution.readers() < 1 || distribution.readers() > kMaxReaders) {
     return absl::InvalidArgumentError(
@@ -120,21 +130,27 @@ absl::Status CheckSettings(const Distribution& distribution) {
 }
 
 // Its output is what the division's first node is said to give.
-absl::StatusOr<Division> DivideFor(const Distribution& distribution) {
+absl::StatusOr<Division> DivisionOf(const Distribution& distribution) {
   PENSTOCK_RETURN_IF_ERROR(CheckSettings(distribution));
-  PENSTOCK_ASSIGN_OR_RETURN(Division division, Divide(distribution.plan()));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      Division division,
+      DivideFor(distribution.plan(), distribution.visitation(),
+                distribution.sharding()));
   PENSTOCK_RETURN_IF_ERROR(CheckFunctions(distribution, division.remote));
   return division;
 }
 
-// What rows of several readers, or some that are lost, amount to is not known.
+// What rows of several readers, or some that are lost or come from several
+// workers, amount to is not known.
 void SetRows(const Division& division, Received& received) {
   const Distribution& distribution = received.distribution();
   const Cardinality& rows =
       division.remote.nodes(division.remote.nodes_size() - 1).cardinality();
   received.set_infinite(rows.has_infinite());
-  if (rows.has_finite() && distribution.readers() == 1 &&
-      distribution.visitation() == Distribution::EXACTLY_ONCE) {
+  const bool is_exact =
+      distribution.visitation() == Distribution::EXACTLY_ONCE ||
+      distribution.sharding() == Distribution::DATA;
+  if (rows.has_finite() && distribution.readers() == 1 && is_exact) {
     received.set_rows(rows.finite());
   }
 }
@@ -180,7 +196,7 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
   if (const absl::Status status = CheckSettings(distribution); !status.ok()) {
     return Located(status, here, 0);
   }
-  PENSTOCK_ASSIGN_OR_RETURN(Division division, DivideFor(distribution));
+  PENSTOCK_ASSIGN_OR_RETURN(Division division, DivisionOf(distribution));
   ForInstances(division.local,
                [&](uint64_t number) { return instances[number - 1]; });
   if (division.needs_order()) {
@@ -236,7 +252,7 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
 absl::StatusOr<ElementSpec> CheckDistribution(
     const Distribution& distribution) {
   PENSTOCK_RETURN_IF_ERROR(Validate(distribution.plan()));
-  PENSTOCK_ASSIGN_OR_RETURN(const Division division, DivideFor(distribution));
+  PENSTOCK_ASSIGN_OR_RETURN(const Division division, DivisionOf(distribution));
   return division.local.nodes(0).received().spec();
 }
 

@@ -175,13 +175,16 @@ class Divider final {
     std::reverse(trunk_.begin(), trunk_.end());
     source_ = id;
     DescribeSource();
-    return CheckMemory();
+    return CheckMemory(draft_);
   }
 
   void DescribeSource() {
     const Node& node = draft_.node(source_);
     if (node.has_read_files()) {
       result_.is_files = true;
+      if (HasPlacedRecords(node.read_files())) {
+        result_.records = {std::nullopt, node.read_files()};
+      }
       // A scalar has one name, a vector as many as it is long.
       result_.rows = node.read_files().files().constant().strings_size();
       return;
@@ -196,28 +199,11 @@ class Divider final {
         continue;
       }
       result_.is_files |= OpensFiles(draft_.node(id));
+      if (const auto reader = PlacedReaderOf(draft_.node(id))) {
+        result_.records = {id, *reader};  // the number in `remote` comes later
+      }
       break;
     }
-  }
-
-  // Rows of the trainer are sent to whoever runs a share.
-  absl::Status CheckMemory() const {
-    for (int id = 0; id < draft_.size(); ++id) {
-      const Node& node = draft_.node(id);
-      if (!draft_.is_live(id) || !node.rows().has_capture()) continue;
-      const std::optional<int64_t> row_bytes = RowBytes(draft_.leaves(id));
-      if (!row_bytes.has_value() || *row_bytes == 0) continue;
-      if (node.rows().rows() <= kMaxSharedBytes / *row_bytes) continue;
-      return Refused(
-          id,
-          absl::StrCat("distribute sends rows in this process's memory to "
-                       "workers if they take at most ",
-                       kMaxSharedBytes >> 20, " MiB; got ", draft_.name(id),
-                       " with ", node.rows().rows(), " rows of ", *row_bytes,
-                       " bytes"),
-          "Save them to files that workers can read.");
-    }
-    return absl::OkStatus();
   }
 
   // Why the node is not run in shares, or nothing.
@@ -357,29 +343,6 @@ class Divider final {
     }
   }
 
-  // Rows as those of `like`, with the options of the remote plan: what the user
-  // asked of the run holds for all parts of it.
-  absl::StatusOr<int> AddReceived(int like) {
-    Node received;
-    *received.mutable_received()->mutable_spec() = draft_.node(like).output();
-    if (draft_.node(like).cardinality().has_infinite()) {
-      received.mutable_received()->set_infinite(true);
-    }
-    PENSTOCK_ASSIGN_OR_RETURN(const int at,
-                              draft_.Add(std::move(received), {}));
-    draft_.SetRoot(root_);
-    Node options;
-    Options& merged = *options.mutable_with_options()->mutable_options();
-    for (int id : draft_.Order()) {
-      const Node& node = draft_.node(id);
-      if (node.has_with_options()) {
-        merged.MergeFrom(node.with_options().options());
-      }
-    }
-    if (merged.ByteSizeLong() == 0) return at;
-    return draft_.Add(std::move(options), {at});
-  }
-
   // The plan that ends with the node.
   Plan PlanOf(int id) {
     draft_.SetRoot(id);
@@ -395,7 +358,7 @@ class Divider final {
   }
 
   absl::Status MakeLocal() {
-    PENSTOCK_ASSIGN_OR_RETURN(int at, AddReceived(root_));
+    PENSTOCK_ASSIGN_OR_RETURN(int at, AddReceived(draft_, root_, root_));
     for (int id : local_) {
       PENSTOCK_ASSIGN_OR_RETURN(at, draft_.Add(draft_.node(id), {at}));
       result_.needs_lineage |= NeedsLineage(draft_.node(id));
@@ -406,7 +369,8 @@ class Divider final {
 
   absl::Status MakeStitch() {
     const auto begin = std::find(remote_.begin(), remote_.end(), stitch_);
-    PENSTOCK_ASSIGN_OR_RETURN(int at, AddReceived(draft_.input(stitch_)));
+    PENSTOCK_ASSIGN_OR_RETURN(
+        int at, AddReceived(draft_, draft_.input(stitch_), root_));
     int repeat = -1;
     for (auto id = begin; id != remote_.end(); ++id) {
       PENSTOCK_ASSIGN_OR_RETURN(at, draft_.Add(draft_.node(*id), {at}));
@@ -430,6 +394,9 @@ class Divider final {
       const Repeat& repeat = draft_.node(passes_).repeat();
       if (repeat.has_count()) passes.count = ConstantInt(repeat.count());
       result_.passes = passes;
+    }
+    if (result_.records && result_.records->opener) {
+      result_.records->opener = NumberOf(*result_.records->opener, root_);
     }
     result_.remote = PlanOf(root_);
     KeepOrder(result_.remote);

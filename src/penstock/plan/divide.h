@@ -59,6 +59,14 @@ struct Division {
   std::optional<int64_t> rows;
   // Each is a file, or its name.
   bool is_files = false;
+  // Such files are of records whose places are known: a share may be some
+  // records of one file.
+  struct Records {
+    // The node of `remote` whose function opens the files; unset: `source`.
+    std::optional<int> opener;
+    ReadFiles reader;
+  };
+  std::optional<Records> records;
   std::optional<Passes> passes;
   Plan remote;
   // Begins with Received; possibly nothing but that.
@@ -76,6 +84,17 @@ struct Division {
   // Something random comes after the shares: their rows' lineages (and those of
   // loose rows) are needed there.
   bool needs_lineage = false;
+
+  // Instead of shares, which any worker may have: each worker runs all of
+  // `remote` (divide_by_worker.h).
+  struct ByWorker {
+    // Of n workers that know each other, each runs it with every n-th row of
+    // one of these nodes alone. Of `files`, which is `source`, each row is a
+    // file; both: of that if there are enough files.
+    std::optional<int> files;
+    std::optional<int> rows;
+  };
+  std::optional<ByWorker> by_worker;
 
   bool needs_order() const;
 };

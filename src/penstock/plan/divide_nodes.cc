@@ -1,10 +1,16 @@
 #include "penstock/plan/divide_nodes.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/divide.h"
 #include "penstock/plan/facts.h"
 #include "penstock/plan/infer.h"
+#include "penstock/plan/print.h"
+#include "penstock/plan/rewrite/function_facts.h"
 #include "penstock/plan/rewrite/pass.h"
 
 namespace penstock::plan {
@@ -178,6 +184,68 @@ void KeepOrder(Plan& plan) {
         break;
     }
   }
+}
+
+bool HasPlacedRecords(const ReadFiles& reader) {
+  return reader.has_fixed_length() && reader.compression() == ReadFiles::NONE;
+}
+
+std::optional<ReadFiles> PlacedReaderOf(const Node& node) {
+  if (!node.has_flat_map() && !node.has_interleave()) return std::nullopt;
+  const Function* function = DatasetFunctionOf(node);
+  if (function == nullptr || !function->has_dataset()) return std::nullopt;
+  const auto& nodes = function->dataset().nodes();
+  if (nodes.empty() || !nodes[0].read_files().files().has_bound() ||
+      !HasPlacedRecords(nodes[0].read_files())) {
+    return std::nullopt;
+  }
+  for (int i = 1; i < nodes.size(); ++i) {
+    const Node& inside = nodes[i];
+    if (FactsOf(inside.op_case()).in_parts != InParts::kRowWise ||
+        HasGenerator(inside) || inside.inputs_size() != 1 ||
+        inside.inputs(0) != static_cast<uint32_t>(i - 1)) {
+      return std::nullopt;
+    }
+  }
+  return nodes[0].read_files();
+}
+
+absl::Status CheckMemory(const Draft& draft) {
+  for (int id = 0; id < draft.size(); ++id) {
+    const Node& node = draft.node(id);
+    if (!draft.is_live(id) || !node.rows().has_capture()) continue;
+    const std::optional<int64_t> row_bytes = RowBytes(draft.leaves(id));
+    if (!row_bytes.has_value() || *row_bytes == 0) continue;
+    if (node.rows().rows() <= kMaxSharedBytes / *row_bytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "distribute sends rows in this process's memory to workers if they "
+        "take at most ",
+        kMaxSharedBytes >> 20, " MiB; got ", draft.name(id), " with ",
+        node.rows().rows(), " rows of ", *row_bytes,
+        " bytes\n  Save them to files that workers can read.\n",
+        LineOfNode(draft.name(id), node.made_at())));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> AddReceived(Draft& draft, int like, int root) {
+  Node received;
+  *received.mutable_received()->mutable_spec() = draft.node(like).output();
+  if (draft.node(like).cardinality().has_infinite()) {
+    received.mutable_received()->set_infinite(true);
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(const int at, draft.Add(std::move(received), {}));
+  draft.SetRoot(root);
+  Node options;
+  Options& merged = *options.mutable_with_options()->mutable_options();
+  for (int id : draft.Order()) {
+    const Node& node = draft.node(id);
+    if (node.has_with_options()) {
+      merged.MergeFrom(node.with_options().options());
+    }
+  }
+  if (merged.ByteSizeLong() == 0) return at;
+  return draft.Add(std::move(options), {at});
 }
 
 bool NeedsLineage(const Node& node) { return KeysByLineage(node, false); }

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "penstock/plan.pb.h"
+#include "penstock/plan/rewrite/draft.h"
 
 namespace penstock::plan {
 
@@ -36,6 +38,21 @@ bool DependsOnOrder(const Node& node);
 
 // Whether it, or a dataset inside, keys something random by rows' lineages.
 bool NeedsLineage(const Node& node);
+
+// Whether it reads records whose places follow from the size of their file.
+bool HasPlacedRecords(const ReadFiles& reader);
+
+// Of a node whose datasets give the records of one such file, each as it is or
+// changed by itself: what reads them.
+std::optional<ReadFiles> PlacedReaderOf(const Node& node);
+
+// InvalidArgument, located, if rows that are in the trainer's memory are too
+// large to be sent to workers.
+absl::Status CheckMemory(const Draft& draft);
+
+// Rows as those of `like`, with the options of the plan that ends with `root`:
+// what the user asked of a run holds for all parts of it.
+absl::StatusOr<int> AddReceived(Draft& draft, int like, int root);
 
 // Has all nodes, those of functions' datasets too, give rows in order: so that
 // a position among them means the same in every run.

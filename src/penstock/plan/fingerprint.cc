@@ -85,7 +85,8 @@ bool IsLeftOut(const Message& message, const FieldDescriptor& field) {
   if (type == Function::Step::descriptor()) return name == "origin";
   if (type == Options::descriptor()) return name != "deterministic";
   if (type == Distribution::descriptor()) {
-    return name != "plan" && name != "visitation" && name != "is_ordered";
+    return name != "plan" && name != "visitation" && name != "is_ordered" &&
+           name != "sharding";
   }
   if (type == Received::descriptor()) return name == "rows";
   if (type == Rows::descriptor()) return name == "kind";

@@ -167,6 +167,11 @@ Result Of(const Skip& op, const Place& place) {
 }
 
 Result Of(const Shard& op, const Place& place) {
+  if (op.is_by_worker()) {
+    if (!op.has_num_shards() && !op.has_index()) return place.inputs[0];
+    return absl::InvalidArgumentError(
+        "shard has either two numbers or the hint; got both");
+  }
   PENSTOCK_RETURN_IF_ERROR(
       CheckCount("num_shards", op.num_shards(), 1, place.bound));
   PENSTOCK_RETURN_IF_ERROR(CheckCount("index", op.index(), 0, place.bound));

@@ -38,6 +38,11 @@ def is_lucky(x):
     return "7" in str(int(x))
 
 
+def add_up(total, x):
+    total = int(total) + (int(x) if x > 2 else 0)
+    return np.int64(total), np.int64(total)
+
+
 def count_to(x):
     for i in range(int(x) % 4):
         yield int(x) * 10 + i

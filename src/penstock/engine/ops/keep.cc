@@ -55,6 +55,9 @@ std::string KeyOf(const KeepSpec& spec, const Run& run) {
     const RunPart& part = *run.options.part;
     word = Combine(word, static_cast<uint64_t>(part.begin));
     word = Combine(word, static_cast<uint64_t>(part.end));
+    word = Combine(word, static_cast<uint64_t>(part.stride));
+    word = Combine(word, static_cast<uint64_t>(part.pieces));
+    word = Combine(word, static_cast<uint64_t>(part.piece));
   }
   return absl::StrFormat("%s-%016x", spec.fingerprint, word);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/base/status.h"
+#include "penstock/engine/ops/shard.h"
 
 namespace penstock::engine {
 namespace {
@@ -56,8 +57,13 @@ OperatorPtr MakePart(OperatorPtr op, const OpInfo& info) {
   return MakeOperator([op = std::move(op), &info](const Scope& scope) {
     StreamOr stream = op->Start(scope);
     if (scope.run->part_ops.source != info.id || !stream.ok()) return stream;
-    return StreamOr(std::make_unique<PartStream>(
-        StatsOf(scope, info), *std::move(stream), *scope.run->options.part));
+    const RunPart& part = *scope.run->options.part;
+    if (part.stride > 1) {
+      return StreamOr(EveryNth(StatsOf(scope, info), *std::move(stream),
+                               part.stride, part.begin));
+    }
+    return StreamOr(std::make_unique<PartStream>(StatsOf(scope, info),
+                                                 *std::move(stream), part));
   });
 }
 

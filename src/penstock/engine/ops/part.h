@@ -2,7 +2,8 @@
 // otherwise nothing at all.
 //
 //   Order        that of the node
-//   Cardinality  end - begin, or what there is of it
+//   Cardinality  end - begin, or what there is of it; with a stride, every n-th
+//                row from `begin` on
 //   Memory       none
 //   Threads      one caller at a time
 //   Checkpoint   rows left, and the node's position

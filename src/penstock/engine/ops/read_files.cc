@@ -24,17 +24,23 @@ using OpenReader = std::function<ReaderOr(
 // Files that may be opened before their turn.
 constexpr int64_t kMaxAhead = 64;
 
+// Of a list, every so many from the first on.
+struct FileList {
+  std::vector<std::string> names;
+  size_t first = 0;
+  size_t stride = 1;
+};
+
 class ReadFilesStream final : public Stream {
  public:
-  // `first`: the place of the first of `files` in the list that they are of.
-  ReadFilesStream(const Scope& scope, const OpInfo& info,
-                  std::vector<std::string> files, size_t first,
+  ReadFilesStream(const Scope& scope, const OpInfo& info, FileList files,
                   io::RecordReaderOptions options, OpenReader open)
       : Stream(StatsOf(scope, info)),
         scope_(scope),
         info_(info),
-        files_(std::move(files)),
-        first_(first),
+        files_(std::move(files.names)),
+        first_(files.first),
+        stride_(files.stride),
         options_(std::move(options)),
         open_(std::move(open)) {
     options_.stream.stats = stats()->io;
@@ -71,6 +77,9 @@ class ReadFilesStream final : public Stream {
           return error;
         }
         reader_ = **std::move(reader);
+        // A piece of a file begins with any of its records.
+        ordinal_ = std::max(ordinal_,
+                            static_cast<uint64_t>(reader_->position().ordinal));
         OpenAhead(file_ + 1, request.waker);
       }
       io::RecordBatch batch;
@@ -154,7 +163,7 @@ class ReadFilesStream final : public Stream {
   // What the lineage of a file's rows begins with: whatever the files before it
   // hold. Of the first, as if there were no others.
   uint64_t LineageOfFile() const {
-    const uint64_t file = first_ + file_;
+    const uint64_t file = first_ + file_ * stride_;
     return file == 0 ? scope_.lineage : Combine(scope_.lineage, ~file);
   }
 
@@ -188,7 +197,8 @@ class ReadFilesStream final : public Stream {
   const Scope scope_;
   const OpInfo& info_;
   const std::vector<std::string> files_;
-  const size_t first_;
+  const size_t first_;  // of files_ in the list that they are of
+  const size_t stride_;
   io::RecordReaderOptions options_;
   const OpenReader open_;
   // Of files from file_ on, or while reader_ is open from the one after it.
@@ -210,6 +220,17 @@ io::Compression CompressionOf(plan::ReadFiles::Compression compression) {
     default:
       return io::Compression::kNone;
   }
+}
+
+// Whether the run is of a piece of the one file that this reads (RunPart).
+bool IsCut(const Run& run, const OpInfo& info) {
+  if (!run.options.part.has_value() || run.options.part->pieces <= 1) {
+    return false;
+  }
+  const int opener = run.part_ops.opener;
+  if (opener < 0) return run.part_ops.source == info.id;
+  return info.described.has_inside() &&
+         static_cast<int>(info.described.inside()) == opener;
 }
 
 absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
@@ -253,6 +274,10 @@ absl::StatusOr<OpenReader> OpenerOf(const plan::ReadFiles& spec,
       PENSTOCK_ASSIGN_OR_RETURN(
           format.footer_bytes,
           IntegerOf(fixed.footer_bytes(), scope, "footer_bytes", 0));
+      if (IsCut(*scope.run, info)) {
+        format.pieces = scope.run->options.part->pieces;
+        format.piece = scope.run->options.part->piece;
+      }
       return [files, format](const std::string& path,
                              const io::RecordReaderOptions& options) {
         return io::OpenFixedLengthReader(*files, path, format, options);
@@ -274,15 +299,17 @@ OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
         PENSTOCK_ASSIGN_OR_RETURN(const Column column,
                                   ValueOf(spec.files(), scope));
         const Run& run = *scope.run;
-        int64_t first = 0;
+        FileList files;
         int64_t end = column.RowItems(0);
         if (run.part_ops.source == info.id) {
-          first = std::min(run.options.part->begin, end);
-          end = std::min(run.options.part->end, end);
+          const RunPart& part = *run.options.part;
+          files.first = static_cast<size_t>(std::min(part.begin, end));
+          files.stride = static_cast<size_t>(part.stride);
+          end = std::min(part.end, end);
         }
-        std::vector<std::string> files;
-        for (int64_t i = first; i < end; ++i) {
-          files.emplace_back(column.Row<StringRef>(0)[i].view());
+        for (auto i = static_cast<int64_t>(files.first); i < end;
+             i += static_cast<int64_t>(files.stride)) {
+          files.names.emplace_back(column.Row<StringRef>(0)[i].view());
         }
         io::RecordReaderOptions options;
         options.stream.io_pool = scope.run->environment.io_pool;
@@ -293,8 +320,7 @@ OperatorOr MakeReadFiles(const plan::ReadFiles& spec, OpContext& context) {
         options.max_record_bytes = scope.run->options.max_element_bytes;
         PENSTOCK_ASSIGN_OR_RETURN(OpenReader open, OpenerOf(spec, scope, info));
         return std::make_unique<ReadFilesStream>(
-            scope, info, std::move(files), static_cast<size_t>(first),
-            std::move(options), std::move(open));
+            scope, info, std::move(files), std::move(options), std::move(open));
       });
 }
 

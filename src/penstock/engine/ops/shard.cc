@@ -73,9 +73,24 @@ class ShardStream final : public Stream {
 
 }  // namespace
 
+std::unique_ptr<Stream> EveryNth(NodeStats* stats,
+                                 std::unique_ptr<Stream> input, int64_t n,
+                                 int64_t first) {
+  return std::make_unique<ShardStream>(stats, std::move(input), n, first);
+}
+
 OperatorOr MakeShard(const plan::Shard& spec, OperatorPtr input,
                      OpContext& context) {
   const OpInfo& info = *context.info;
+  if (spec.is_by_worker()) {
+    return MakeOperator([&info, input](const Scope& scope) -> StreamOr {
+      // Who runs it as such a part has every n-th of its rows (ops/part.h).
+      if (scope.run->part_ops.source == info.id) return input->Start(scope);
+      return info.Located(absl::FailedPreconditionError(
+          "shard(SHARD_HINT) is for workers of a service: distribute() with "
+          "visitation=\"static\" and sharding=\"hint\"; got it elsewhere"));
+    });
+  }
   return MakeOperator([spec, &info, input](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(
         const int64_t num_shards,

@@ -13,6 +13,11 @@
 
 namespace penstock::engine {
 
+// Rows `first`, first + n, … of the input.
+std::unique_ptr<Stream> EveryNth(NodeStats* stats,
+                                 std::unique_ptr<Stream> input, int64_t n,
+                                 int64_t first);
+
 OperatorOr MakeShard(const plan::Shard& spec, OperatorPtr input,
                      OpContext& context);
 

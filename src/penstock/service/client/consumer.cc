@@ -10,6 +10,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/plan/distribute.h"
+#include "penstock/plan/divide_by_worker.h"
 #include "penstock/service/client/places.h"
 
 namespace penstock::service {
@@ -145,10 +146,16 @@ absl::StatusOr<Consumer::Source> Consumer::SourceOf(
     return it->second;
   }
   Source source;
-  PENSTOCK_ASSIGN_OR_RETURN(plan::Division division,
-                            plan::Divide(distribution.plan()));
-  source.division = std::make_shared<plan::Division>(std::move(division));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      plan::Division division,
+      plan::DivideFor(distribution.plan(), distribution.visitation(),
+                      distribution.sharding()));
   PlanBundle bundle;
+  if (division.by_worker) {
+    bundle.set_visitation(distribution.visitation());
+    bundle.set_sharding(distribution.sharding());
+  }
+  source.division = std::make_shared<plan::Division>(std::move(division));
   bundle.set_plan(distribution.plan().SerializeAsString());
   *bundle.mutable_defaults() = options_.defaults;
   bundle.set_directory(options_.directory);

@@ -175,6 +175,7 @@ std::optional<Chunk> Pass::TakeRows(int64_t max_rows) {
     const std::optional<uint64_t> bundle = Pick();
     if (!bundle) break;
     current_ = bundle;
+    is_turn_over_ = false;
     if (!arrived_[*bundle].front().is_loose) {
       return TakeFrom(*bundle, max_rows, /*is_given=*/true);
     }
@@ -195,8 +196,18 @@ std::optional<uint64_t> Pass::Pick() const {
   if (const std::optional<uint64_t> next = client_->NextToTake()) {
     return has_rows(*next) ? next : std::nullopt;
   }
-  // The one before, so that the journal is short.
-  if (current_ && has_rows(*current_)) return current_;
+  // The one before, so that the journal is short. Where each is all that a
+  // worker computes, of all in turn, some rows each.
+  if (current_ && has_rows(*current_) &&
+      (!options_.division->by_worker || !is_turn_over_)) {
+    return current_;
+  }
+  if (current_ && options_.division->by_worker) {
+    for (auto it = arrived_.upper_bound(*current_); it != arrived_.end();
+         ++it) {
+      if (!it->second.empty()) return it->first;
+    }
+  }
   for (const auto& [bundle, rows] : arrived_) {
     if (!rows.empty()) return bundle;
   }
@@ -227,6 +238,7 @@ Chunk Pass::TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given) {
     reader->second.reading->AddCredit(front.bytes);
   }
   queue.pop_front();
+  is_turn_over_ = true;
   if (queue.empty()) arrived_.erase(bundle);
   if (arrived_bytes_ < options_.budget_bytes / 2 && client_->is_full()) {
     client_->set_is_full(false);

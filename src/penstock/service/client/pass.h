@@ -178,6 +178,7 @@ class Pass final : public ReadingSink,
   std::map<uint64_t, std::deque<Arrived>> arrived_ ABSL_GUARDED_BY(mutex_);
   uint64_t arrived_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<uint64_t> current_ ABSL_GUARDED_BY(mutex_);  // bundle
+  bool is_turn_over_ ABSL_GUARDED_BY(mutex_) = false;        // a frame of it
   std::map<uint64_t, Pool> pools_ ABSL_GUARDED_BY(mutex_);   // by pass
   std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together
   // Touched by Next() alone, but for its making.

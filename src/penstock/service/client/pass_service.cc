@@ -48,8 +48,16 @@ bool IsWorthAnotherTry(const absl::Status& status) {
 }
 
 service::Visitation ToService(plan::Distribution::Visitation visitation) {
-  return visitation == plan::Distribution::AT_MOST_ONCE ? AT_MOST_ONCE
-                                                        : EXACTLY_ONCE;
+  switch (visitation) {
+    case plan::Distribution::AT_MOST_ONCE:
+      return AT_MOST_ONCE;
+    case plan::Distribution::EACH_WORKER:
+      return EACH_WORKER;
+    case plan::Distribution::STATIC:
+      return STATIC;
+    default:
+      return EXACTLY_ONCE;
+  }
 }
 
 }  // namespace

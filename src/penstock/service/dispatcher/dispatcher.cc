@@ -167,6 +167,10 @@ void DurableDispatcher::Release(const ReleaseRequest& request,
 void DurableDispatcher::OnWorker(const WorkerBeat& beat, int64_t heard_ms,
                                  Done<WorkerReply> done) {
   MutexLock lock(&mutex_);
+  if (const absl::Status status = state_->CheckWorker(beat.address());
+      !status.ok()) {
+    return done(status);
+  }
   Writes writes;
   WorkerBeat heard = beat;
   if (is_full_) heard.set_room(0);

@@ -217,14 +217,23 @@ TEST_F(DispatcherGrpcTest, PlansThatAreTooLargeAreRefused) {
 }
 
 TEST_F(DispatcherGrpcTest, PlansThatCannotBeSharedAreRefused) {
-  const std::string plan =
-      Register(plan_testing::Zip({Batch(Range(10), 2), Batch(Range(10), 2)}));
+  const plan::Plan joined =
+      plan_testing::Zip({Batch(Range(10), 2), Batch(Range(10), 2)});
   OpenReply opened;
-  OpenRequest request = Request(plan);
+  OpenRequest request = Request(Register(joined));
   const grpc::Status status = Do(&Dispatcher::Stub::Open, request, &opened);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
       << status.error_message();
+  // As it was divided for; and by each worker it can be run.
   request.set_visitation(EACH_WORKER);
+  EXPECT_EQ(Do(&Dispatcher::Stub::Open, request, &opened).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  PlanBundle bundle;
+  bundle.ParseFromString(BundleOf(joined));
+  bundle.set_visitation(plan::Distribution::EACH_WORKER);
+  AddPlanReply id;
+  EXPECT_TRUE(AddPlan({bundle.SerializeAsString()}, &id).ok());
+  request.set_plan(id.plan());
   EXPECT_TRUE(Do(&Dispatcher::Stub::Open, request, &opened).ok());
 }
 

@@ -211,6 +211,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   }
   Epoch& epoch = it->second;
   if (!epoch.failure.ok()) return epoch.failure;
+  PENSTOCK_RETURN_IF_ERROR(CheckWorkers(epoch));
   if (!epoch.restoring.empty() && !is_restored) return reply;
   const auto [place, is_new] = epoch.sessions.try_emplace(request.slot());
   Session& session = place->second;

@@ -17,7 +17,8 @@ std::optional<uint64_t> BundlesOf(const Manifest& manifest) {
   if (manifest.rows() == 0) return 0;
   if (manifest.passes() == 0) return std::nullopt;
   const uint64_t size = std::max<uint64_t>(1, manifest.rows_per_bundle());
-  const uint64_t in_pass = (manifest.rows() - 1) / size + 1;
+  const uint64_t in_pass = ((manifest.rows() - 1) / size + 1) *
+                           std::max<uint32_t>(1, manifest.pieces());
   const uint64_t most = std::numeric_limits<uint64_t>::max() / 2;
   if (manifest.passes() > most / in_pass) return std::nullopt;
   return in_pass * manifest.passes();
@@ -35,7 +36,8 @@ DispatcherState::DispatcherState(const Settings& settings, uint64_t term,
       term_(term),
       started_ms_(now_ms),
       grace_ends_ms_(now_ms + settings.lease_ms),
-      drop_unused_ms_(now_ms + settings.unused_timeout_ms) {}
+      drop_unused_ms_(now_ms + settings.unused_timeout_ms),
+      places_(settings.workers) {}
 
 absl::StatusOr<std::unique_ptr<DispatcherState>> DispatcherState::Make(
     const Settings& settings, uint64_t term, int64_t now_ms,
@@ -101,12 +103,14 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
     Epoch& made = BeginGeneration(
         *run, {epoch.epoch_number(), epoch.iteration()},
         epoch.epoch().generation(), Inherited(epoch), epoch.manifest(), none);
+    made.is_recovered = true;
     made.restored.insert(epoch.restored().begin(), epoch.restored().end());
     // Who had the slot may be alive, and is heard of soon.
     for (const EpochRecord::Opened& opened : epoch.opened()) {
       Session& session = made.sessions[opened.slot()];
       session.opener = opened.opener();
       session.has_left = opened.has_left();
+      if (session.has_left) made.state->SetLeft(opened.slot());
       session.heard_ms = started_ms_;
     }
     return absl::OkStatus();
@@ -175,6 +179,9 @@ void DispatcherState::Tell(const Epoch& epoch) {
 News DispatcherState::TakeNews() {
   News news = std::move(index_.news);
   index_.news = News();
+  if (news.calls_workers) {
+    for (const auto& [id, worker] : workers_) news.called.push_back(id);
+  }
   news.has_work = has_work();
   return news;
 }
@@ -209,10 +216,31 @@ void DispatcherState::WriteEpoch(const Epoch& epoch, Writes& writes) const {
   writes.durable.push_back({EpochKey(epoch.state->id()), Bytes(record)});
 }
 
-void DispatcherState::SetBundles(Epoch& epoch) const {
-  if (const Manifest* manifest = FindManifest(epoch.manifest)) {
-    epoch.state->SetBundles(BundlesOf(*manifest));
+void DispatcherState::SetBundles(Epoch& epoch) {
+  const Manifest* manifest = FindManifest(epoch.manifest);
+  if (manifest == nullptr) return;
+  epoch.state->SetBundles(BundlesOf(*manifest));
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.is_draining) epoch.state->Join(id);
   }
+}
+
+absl::Status DispatcherState::CheckWorkers(const Epoch& epoch) const {
+  if (epoch.state->settings().visitation != STATIC) return absl::OkStatus();
+  if (places_.size() == 0) {
+    return absl::FailedPreconditionError(
+        "visitation=\"static\" needs a dispatcher that knows its workers; this "
+        "one takes whoever comes\n  Start it with --workers HOST:PORT for each "
+        "of them.");
+  }
+  const Manifest* manifest = FindManifest(epoch.manifest);
+  if (manifest == nullptr || manifest->rows() == places_.size()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the epoch has the shards of ", manifest->rows(),
+      " workers; the dispatcher was told of ", places_.size(),
+      "\n  Start it with as many --workers as before, or the job anew."));
 }
 
 DispatcherState::Epoch& DispatcherState::BeginGeneration(
@@ -305,10 +333,17 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   state.SetWant(beat.slot(), beat.want(),
                 static_cast<uint32_t>(beat.complete_size()));
   reply.set_low(state.low());
-  if (state.settings().visitation == AT_MOST_ONCE) {
+  if (state.settings().visitation == AT_MOST_ONCE ||
+      state.settings().visitation == EACH_WORKER) {
     for (const uint64_t number : beat.open()) {
       if (state.done().Has(number)) reply.add_dropped(number);
     }
+  }
+  if (const absl::Status status = CheckWorkers(*epoch); !status.ok()) {
+    reply.set_phase(ClientReply::FAILED);
+    reply.set_error(std::string(status.message()));
+    reply.set_error_code(static_cast<int>(status.code()));
+    return reply;
   }
   if (!state.quarantined().empty()) {
     const auto& [bundle, why] = *state.quarantined().begin();
@@ -317,8 +352,11 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     reply.set_error_code(static_cast<int>(absl::StatusCode::kAborted));
     return reply;
   }
-  if (state.HasNothingFor(beat.slot(),
-                          {beat.complete().begin(), beat.complete().end()})) {
+  // A worker with a pass of its own may be about to say that it is there.
+  const bool is_early = epoch->is_recovered && is_in_grace_ &&
+                        state.settings().visitation == EACH_WORKER;
+  if (!is_early && state.HasNothingFor(beat.slot(), {beat.complete().begin(),
+                                                     beat.complete().end()})) {
     reply.set_phase(ClientReply::NOTHING_LEFT);
   }
   for (const EpochState::Owned& owned : state.OwnedBy(beat.slot())) {

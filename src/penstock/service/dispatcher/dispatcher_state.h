@@ -28,6 +28,7 @@
 #include "penstock/service.pb.h"
 #include "penstock/service/dispatcher/epoch_index.h"
 #include "penstock/service/dispatcher/epoch_state.h"
+#include "penstock/service/dispatcher/worker_places.h"
 
 namespace penstock::service {
 
@@ -40,6 +41,8 @@ class DispatcherState final {
     // Without a run that uses it: a plan or manifest is deleted.
     int64_t unused_timeout_ms = 3'600'000;
     int max_crashes = 5;
+    // All that there are, in order (WorkerPlaces); none: whoever comes.
+    std::vector<std::string> workers = {};
   };
 
   // `records`: all that the terms before have written. DataLoss names one that
@@ -62,6 +65,8 @@ class DispatcherState final {
   ClientReply OnClient(const ClientBeat& beat, int64_t now_ms, Writes& writes);
   absl::StatusOr<ReleaseReply> Release(const ReleaseRequest& request,
                                        int64_t now_ms, Writes& writes);
+  // FailedPrecondition if a worker at that address is none of the dispatcher's.
+  absl::Status CheckWorker(const std::string& address) const;
   WorkerReply OnWorker(const WorkerBeat& beat, int64_t now_ms, Writes& writes);
 
   // What time alone brings about: workers and consumers that are gone, runs
@@ -125,6 +130,7 @@ class DispatcherState final {
     uint64_t maker = 0;
     uint64_t maker_attempt = 0;
     absl::Status failure;
+    bool is_recovered = false;             // it was there before this term
     std::map<uint32_t, Session> sessions;  // by slot
     // States of consumers that want to go on from a checkpoint, by their old
     // slots; and the hashes of those that this generation was made of.
@@ -159,8 +165,10 @@ class DispatcherState final {
   absl::StatusOr<bool> Restore(Run& run, const OpenRequest& request,
                                Writes& writes);
   absl::Status CheckSame(const Run& run, const OpenRequest& request) const;
-  static Lease MakeLease(const Run& run, const Epoch& epoch,
-                         const EpochState::Given& given);
+  // Static shards are those of the workers that there are.
+  absl::Status CheckWorkers(const Epoch& epoch) const;
+  Lease MakeLease(const Run& run, const Epoch& epoch,
+                  const EpochState::Given& given) const;
   void WriteEpoch(const Epoch& epoch, Writes& writes) const;
   void CloseRun(const std::string& job, const std::string& why, Writes& writes);
   // To people.
@@ -173,7 +181,8 @@ class DispatcherState final {
   void DropUnused(int64_t now_ms, Writes& writes);
   void LoseWorker(uint64_t id, Writes& writes);
   bool IsLive(const Session& session, int64_t now_ms) const;
-  void SetBundles(Epoch& epoch) const;
+  void SetBundles(Epoch& epoch);
+  bool IsThere(const std::string& address) const;
 
   const Settings settings_;
   const uint64_t term_;
@@ -192,6 +201,7 @@ class DispatcherState final {
   std::map<uint64_t, Run*> numbers_;           // the same by their numbers
   std::map<uint64_t, std::string> cancelled_;  // jobs, by numbers of runs
   std::map<uint64_t, Worker> workers_;
+  WorkerPlaces places_;
 };
 
 // What a manifest is known by.

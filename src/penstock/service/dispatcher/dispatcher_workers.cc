@@ -20,8 +20,19 @@ constexpr uint64_t kForManifest = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
 
+bool DispatcherState::IsThere(const std::string& address) const {
+  return std::ranges::any_of(workers_, [&](const auto& entry) {
+    return entry.second.address == address;
+  });
+}
+
+absl::Status DispatcherState::CheckWorker(const std::string& address) const {
+  return places_.Check(address,
+                       [this](const auto& other) { return IsThere(other); });
+}
+
 Lease DispatcherState::MakeLease(const Run& run, const Epoch& epoch,
-                                 const EpochState::Given& given) {
+                                 const EpochState::Given& given) const {
   Lease lease;
   *lease.mutable_epoch() = epoch.state->id();
   lease.set_bundle(given.bundle);
@@ -33,6 +44,9 @@ Lease DispatcherState::MakeLease(const Run& run, const Epoch& epoch,
   lease.set_iteration(epoch.pass.iteration);
   lease.set_manifest(epoch.manifest);
   lease.set_is_for_manifest(given.bundle == kForManifest);
+  if (run.record.visitation() == STATIC) {
+    lease.set_workers(static_cast<uint32_t>(places_.size()));
+  }
   return lease;
 }
 
@@ -60,7 +74,7 @@ void DispatcherState::TakeManifest(const WorkerBeat& beat, int64_t now_ms,
     if (epoch->manifest != 0 && epoch->manifest != hash) {
       epoch->failure = absl::FailedPreconditionError(
           "the files are not those of the checkpoint: some have changed, come "
-          "or gone since");
+          "or gone since; or the number of static workers has");
       continue;
     }
     epoch->manifest = hash;
@@ -79,6 +93,10 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   reply.set_lease_ms(settings_.lease_ms);
   const auto [known, is_new] = workers_.try_emplace(beat.worker());
   Worker& worker = known->second;
+  if (is_new) {
+    places_.Take(beat.address(),
+                 [this](const auto& other) { return IsThere(other); });
+  }
   worker.address = beat.address();
   worker.local_socket = beat.local_socket();
   worker.tags = {beat.tags().begin(), beat.tags().end()};
@@ -145,6 +163,14 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
     give_again(name, {kForManifest, epoch.maker_attempt, 0});
   }
   reply.set_should_drain(worker.should_drain);
+  for (const EpochName& name : index_.by_worker_epochs) {
+    EpochState& state = *FindRun(name.run)->epochs.at(name.epoch).state;
+    if (beat.is_draining()) {
+      state.Retire(beat.worker(), writes);
+    } else {
+      state.Join(beat.worker());
+    }
+  }
   if (!beat.is_draining()) {
     const auto due = static_cast<uint32_t>(reply.leases_size());
     if (beat.room() > due) {
@@ -161,7 +187,8 @@ std::optional<EpochState::Given> DispatcherState::GrantOf(Epoch& epoch,
                                                           Writes& writes) {
   if (!epoch.failure.ok() || !epoch.restoring.empty()) return std::nullopt;
   if (epoch.state->has_bundles()) {
-    return epoch.state->Grant(worker, NextNumber(), !is_in_grace_, writes);
+    return epoch.state->Grant(worker, NextNumber(), !is_in_grace_, writes,
+                              places_.Find(workers_.at(worker).address));
   }
   if (epoch.maker != 0) return std::nullopt;
   epoch.maker_attempt = NextNumber();
@@ -173,6 +200,16 @@ void DispatcherState::GrantTo(uint64_t id, uint32_t room, WorkerReply& reply,
                               Writes& writes) {
   // A bundle of each epoch in turn, so that no job waits for another; and the
   // next worker goes on where this one has stopped.
+  for (const EpochName& name : index_.by_worker_epochs) {
+    const Run& run = *FindRun(name.run);
+    Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);
+    while (room > 0 && epoch.state->has_bundles()) {
+      const auto given = GrantOf(epoch, id, writes);
+      if (!given) break;
+      *reply.add_leases() = MakeLease(run, epoch, *given);
+      --room;
+    }
+  }
   std::set<EpochName>& ready = index_.ready;
   std::vector<EpochName> passed_over;
   auto next = ready.upper_bound(granted_last_);
@@ -201,6 +238,9 @@ void DispatcherState::LoseWorker(uint64_t id, Writes& writes) {
     for (const EpochName& name : names) {
       FindRun(name.run)->epochs.at(name.epoch).state->LoseWorker(id, writes);
     }
+  }
+  for (const EpochName& name : index_.by_worker_epochs) {
+    FindRun(name.run)->epochs.at(name.epoch).state->Retire(id, writes);
   }
   const std::set<EpochName> in_making = in_making_;
   for (const EpochName& name : in_making) {

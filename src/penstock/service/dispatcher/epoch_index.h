@@ -42,11 +42,16 @@ struct News {
   std::set<EpochName> lows;       // the least bundle that is nobody's
   std::vector<Happening> happenings;
   bool has_work = false;  // a worker with room might get a lease
+  // Any of the workers might get one that is for nobody else.
+  bool calls_workers = false;
+  std::vector<uint64_t> called;  // then: all that there are
 };
 
 struct EpochIndex {
   // Those that might have a bundle to grant: others have none.
   std::set<EpochName> ready;
+  // Those whose bundles are each for one worker.
+  std::set<EpochName> by_worker_epochs;
   // Those of which a worker has leases.
   std::map<uint64_t, std::set<EpochName>> by_worker;
   // Since it was last taken.

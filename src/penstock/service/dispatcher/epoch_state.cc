@@ -27,12 +27,20 @@ EpochState::EpochState(const EpochId& id, const Settings& settings,
   for (const auto& [number, position] : inherited.open) {
     begun_[number].from = position;
     unowned_.insert(number);
+    next_pass_ = std::max(next_pass_, number + 1);
   }
+  for (const Bundles& run : inherited.done.ToRuns()) {
+    next_pass_ = std::max(next_pass_, run.end());
+  }
+  inherited_end_ = next_pass_;
+  if (index_ != nullptr && is_by_worker())
+    index_->by_worker_epochs.insert(name_);
 }
 
 EpochState::~EpochState() {
   if (index_ == nullptr) return;
   index_->ready.erase(name_);
+  index_->by_worker_epochs.erase(name_);
   for (const auto& [worker, numbers] : lent_) {
     const auto it = index_->by_worker.find(worker);
     it->second.erase(name_);
@@ -42,7 +50,12 @@ EpochState::~EpochState() {
 }
 
 void EpochState::MarkReady() {
-  if (index_ != nullptr) index_->ready.insert(name_);
+  if (index_ == nullptr) return;
+  if (is_by_worker() && has_bundles_) {
+    index_->news.calls_workers = true;
+  } else {
+    index_->ready.insert(name_);
+  }
 }
 
 void EpochState::Tell(uint32_t slot) {
@@ -64,7 +77,9 @@ void EpochState::SetBundles(std::optional<uint64_t> bundles) {
 }
 
 void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
+  RecoverPass(bundle, bind.worker());
   Bundle& found = begun_[bundle];
+  found.maker = bind.worker();
   found.from = bind.from();
   found.is_recovered = true;
   if (found.slot) owned_[*found.slot].erase(bundle);
@@ -79,6 +94,7 @@ void EpochState::Recover(uint64_t bundle, const BindRecord& bind) {
 }
 
 void EpochState::Recover(uint64_t bundle, const DoneRecord& done) {
+  RecoverPass(bundle, done.worker());
   const auto it = begun_.find(bundle);
   if (it != begun_.end()) {
     if (it->second.slot) owned_[*it->second.slot].erase(bundle);
@@ -133,8 +149,10 @@ void EpochState::Own(uint64_t number, Bundle& bundle, uint32_t slot,
   BindRecord record;
   record.set_slot(slot);
   record.set_from(bundle.from);
+  record.set_worker(bundle.maker);
   writes.durable.push_back({KeyOf(kBindKey, number), Bytes(record)});
   TellLow();
+  if (is_by_worker()) TellAll();
   // The last one: whoever has none has nothing left.
   next_ = NextNew(next_);
   if (count_ && next_ >= *count_ && unowned_.empty()) TellAll();
@@ -174,12 +192,12 @@ void EpochState::Unlend(uint64_t number, Bundle& bundle) {
   MarkReady();
 }
 
-std::optional<EpochState::Given> EpochState::Grant(uint64_t worker,
-                                                   uint64_t attempt,
-                                                   bool may_take_over,
-                                                   Writes& writes) {
+std::optional<EpochState::Given> EpochState::Grant(
+    uint64_t worker, uint64_t attempt, bool may_take_over, Writes& writes,
+    std::optional<uint64_t> place) {
   has_passed_over_ = false;
   if (!has_bundles_) return std::nullopt;
+  if (is_by_worker()) return GrantByWorker(worker, attempt, place, writes);
   // Somebody waits for these.
   for (const auto& [slot, numbers] : owned_) {
     for (const uint64_t number : numbers) {
@@ -232,6 +250,7 @@ bool EpochState::Present(uint64_t worker, uint64_t bundle, uint64_t attempt,
   const auto it = begun_.find(bundle);
   if (it == begun_.end() || !it->second.slot) return false;
   Bundle& found = it->second;
+  if (found.maker != 0 && found.maker != worker) return false;
   // From before a restart, or it was believed lost and nobody else has it.
   if (found.worker == 0 && found.bad_attempt != attempt) {
     Lend(bundle, found, worker, attempt);
@@ -252,6 +271,10 @@ void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
   // Those of a slow trainer wait for hours, and see many workers go.
   const bool was_waiting = found.is_waiting;
   Unlend(bundle, found);
+  if (settings_.visitation == EACH_WORKER) {
+    if (loss != Loss::kUnreadable) Drop(bundle, writes);
+    return;
+  }
   if (loss == Loss::kGivenBack || !was_started) return;
   if (settings_.visitation == AT_MOST_ONCE) {
     ++dropped_;
@@ -289,10 +312,20 @@ void EpochState::LoseWorker(uint64_t worker, Writes& writes) {
 
 void EpochState::DropRecovered(Writes& writes) {
   MarkReady();
-  if (settings_.visitation != AT_MOST_ONCE) return;
+  if (is_by_worker()) TellAll();
+  if (settings_.visitation != AT_MOST_ONCE &&
+      settings_.visitation != EACH_WORKER) {
+    return;
+  }
   std::vector<uint64_t> numbers;
   for (const auto& [number, bundle] : begun_) {
-    if (bundle.is_recovered && bundle.slot) numbers.push_back(number);
+    // At most once: somebody may have some of it. By worker: the one that has
+    // not come back will not compute the rest, whoever reads it.
+    const bool is_lost =
+        settings_.visitation == EACH_WORKER
+            ? bundle.maker != 0 && !joined_.contains(bundle.maker)
+            : bundle.slot.has_value();
+    if (bundle.is_recovered && is_lost) numbers.push_back(number);
   }
   for (const uint64_t number : numbers) {
     ++dropped_;
@@ -314,6 +347,7 @@ std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
 void EpochState::SetWant(uint32_t slot, uint32_t bundles, uint32_t complete) {
   uint32_t& want = want_[slot];
   uint32_t& here = complete_[slot];
+  if (bundles > 0) left_.erase(slot);
   if (bundles > want || complete > here) MarkReady();
   want = bundles;
   here = complete;
@@ -327,14 +361,19 @@ void EpochState::ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
   if (found.worker == 0 || found.attempt != attempt) return;
   found.bad_attempt = attempt;
   found.avoided = found.worker;
-  found.avoids = kMostAvoids;
+  // Nobody else may have it: at first it is tried again at once.
+  found.avoids = !is_by_worker()              ? kMostAvoids
+                 : ++found.bads > kMostAvoids ? 1
+                                              : 0;
   Lose(found.worker, bundle, attempt, Loss::kUnreadable, writes);
 }
 
 void EpochState::MarkDone(uint64_t number, const DoneRecord& record,
                           Writes& writes) {
   const auto it = begun_.find(number);
+  uint64_t maker = 0;
   if (it != begun_.end()) {
+    maker = it->second.maker;
     if (it->second.worker != 0) Unlend(number, it->second);
     if (it->second.slot) {
       owned_[*it->second.slot].erase(number);
@@ -347,7 +386,9 @@ void EpochState::MarkDone(uint64_t number, const DoneRecord& record,
   quarantined_.erase(number);
   done_.Add(number);
   digests_[number] = record;
-  writes.lazy.push_back({KeyOf(kDoneKey, number), Bytes(record)});
+  digests_[number].set_worker(maker);
+  if (is_by_worker()) TellAll();
+  writes.lazy.push_back({KeyOf(kDoneKey, number), Bytes(digests_[number])});
   writes.lazy.push_back({KeyOf(kBindKey, number), std::nullopt});
 }
 
@@ -389,11 +430,15 @@ void EpochState::Release(uint32_t slot, const Cursor& cursor, Writes& writes) {
   TellLow();
   BindRecord record;
   record.set_from(bundle.from);
+  record.set_worker(bundle.maker);
   writes.durable.push_back({KeyOf(kBindKey, cursor.bundle()), Bytes(record)});
+  if (is_by_worker()) TellAll();
 }
 
 void EpochState::ReleaseRest(uint32_t slot, const BundleSet& done,
                              Writes& writes) {
+  SetLeft(slot);
+  if (is_by_worker()) TellAll();
   const std::set<uint64_t> numbers = owned_[slot];
   for (const uint64_t number : numbers) {
     if (done.Has(number)) {
@@ -435,12 +480,14 @@ void EpochState::Keep(uint32_t slot, uint64_t bundle, Writes& writes) {
 
 bool EpochState::HasNothingFor(uint32_t slot,
                                const std::set<uint64_t>& complete) const {
-  if (!has_bundles_ || !count_) return false;
+  if (!has_bundles_) return false;
   const auto owned = owned_.find(slot);
   if (owned != owned_.end() &&
       !std::ranges::includes(complete, owned->second)) {
     return false;
   }
+  if (is_by_worker()) return HasNothingByWorker(slot);
+  if (!count_) return false;
   // In order, others' bundles are never this slot's.
   const auto may_have = [&](uint64_t number) {
     return !settings_.is_ordered || number % settings_.slots == slot;

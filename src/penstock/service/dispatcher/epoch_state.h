@@ -11,6 +11,11 @@
 // before anybody hears of them, and leases, which only save double work, are
 // not.
 //
+// With STATIC and EACH_WORKER a bundle is all that one worker computes in the
+// epoch, and nobody else's: number k is that of the k-th worker, or of the k-th
+// that has come. In the latter case it ends with its worker
+// (epoch_by_worker.cc).
+//
 // Pure: no clock, no lock, no store. What must be written down is appended to a
 // batch, and what is decided may be told once that is durable.
 #pragma once
@@ -80,9 +85,20 @@ class EpochState final {
   // A bundle for `worker` to compute: one whose owner waits for it, or one that
   // is new to the hungriest slot. `may_take_over`: also those whose worker was
   // not heard of since a restart. One that could not be read from it is left to
-  // others for a while, in case there are any.
+  // others for a while, in case there are any. `place`: STATIC, the worker's
+  // number; one that has none gets nothing.
   std::optional<Given> Grant(uint64_t worker, uint64_t attempt,
-                             bool may_take_over, Writes& writes);
+                             bool may_take_over, Writes& writes,
+                             std::optional<uint64_t> place = std::nullopt);
+  bool is_by_worker() const {
+    return settings_.visitation == STATIC ||
+           settings_.visitation == EACH_WORKER;
+  }
+  // EACH_WORKER: `worker` is there, and has a pass of its own; or goes on with
+  // one that the generation began with.
+  void Join(uint64_t worker);
+  // It takes no more leases. What it does not compute now, it never will.
+  void Retire(uint64_t worker, Writes& writes);
   // The last Grant() gave nothing, but another worker would have got something.
   bool has_passed_over() const { return has_passed_over_; }
   // It may have something to grant.
@@ -113,6 +129,9 @@ class EpochState final {
   // A consumer that leaves has had all of `done`, and nothing of the rest that
   // it has not released.
   void ReleaseRest(uint32_t slot, const BundleSet& done, Writes& writes);
+  // Its consumer has left, and another may come. By worker: what is the slot's
+  // and was not begun is there for others.
+  void SetLeft(uint32_t slot) { left_.insert(slot); }
 
   struct Owned {
     uint64_t bundle;
@@ -156,14 +175,31 @@ class EpochState final {
     uint64_t from = 0;
     uint64_t worker = 0;
     uint64_t attempt = 0;
+    uint64_t maker = 0;  // EACH_WORKER: whose pass it is
     bool is_started = false;
     bool is_waiting = false;
     bool is_recovered = false;  // nobody has presented it since a restart
     uint64_t bad_attempt = 0;   // that could not be read
     uint64_t avoided = 0;       // its worker
     int avoids = 0;             // times that it is passed over
+    int bads = 0;               // attempts that could not be read
     int crashes = 0;
   };
+
+  // --- epoch_by_worker.cc ---
+  std::optional<Given> GrantByWorker(uint64_t worker, uint64_t attempt,
+                                     std::optional<uint64_t> place,
+                                     Writes& writes);
+  std::optional<Given> GrantOne(uint64_t number, uint64_t worker,
+                                uint64_t attempt, Writes& writes);
+  std::optional<uint32_t> SlotOfWorkers(uint64_t number) const;
+  bool HasNothingByWorker(uint32_t slot) const;
+  // It is not its slot's any more, or that has nobody.
+  bool IsForAnyone(uint64_t number) const;
+  // Nobody will compute the rest.
+  void Drop(uint64_t number, Writes& writes);
+  // A pass that is known from a record.
+  void RecoverPass(uint64_t number, uint64_t worker);
 
   std::optional<uint32_t> SlotFor(uint64_t bundle) const;
   bool IsHungry(uint32_t slot) const;
@@ -196,9 +232,16 @@ class EpochState final {
   std::map<uint32_t, std::set<uint64_t>> owned_;  // by slot
   std::map<uint32_t, uint32_t> want_;             // by slot
   std::map<uint32_t, uint32_t> complete_;         // by slot
+  std::set<uint32_t> left_;                       // slots
   BundleSet done_;
   std::map<uint64_t, DoneRecord> digests_;  // of those done here
   std::map<uint64_t, std::string> quarantined_;
+  // EACH_WORKER: the passes of each worker that has come, those over included.
+  // One that came in the place of one whose pass was over has none.
+  std::map<uint64_t, std::set<uint64_t>> passes_;
+  std::set<uint64_t> joined_;  // workers that were heard of in this term
+  uint64_t next_pass_ = 0;
+  uint64_t inherited_end_ = 0;  // passes before this are of an earlier life
   uint64_t dropped_ = 0;
   uint64_t mismatches_ = 0;
 };

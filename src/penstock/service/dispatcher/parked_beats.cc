@@ -106,7 +106,7 @@ void ParkedBeats::OnNews(const News& news) {
   const bool had_work = has_work_.exchange(news.has_work);
   const bool is_offered = news.has_work && !had_work;
   if (!is_offered && news.workers.empty() && news.drained.empty() &&
-      news.seats.empty() && news.lows.empty()) {
+      news.seats.empty() && news.lows.empty() && news.called.empty()) {
     return;
   }
   const int64_t now_ms = Now();
@@ -119,6 +119,9 @@ void ParkedBeats::OnNews(const News& news) {
     MarkWorker(id, now_ms + settings_.revoked_ms);
   }
   for (const uint64_t id : news.drained) {
+    MarkWorker(id, now_ms + settings_.news_ms);
+  }
+  for (const uint64_t id : news.called) {
     MarkWorker(id, now_ms + settings_.news_ms);
   }
   for (const Seat& seat : news.seats) {

@@ -3,10 +3,11 @@
 #include <openssl/evp.h>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/dispatcher.pb.h"
 #include "penstock/plan.pb.h"
-#include "penstock/plan/divide.h"
+#include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/validate.h"
 
@@ -15,8 +16,8 @@ namespace {
 
 constexpr size_t kIdBytes = 16;
 
-absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes) {
-  PlanBundle bundle;
+absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes,
+                                     PlanBundle& bundle) {
   plan::Plan plan;
   if (!bundle.ParseFromString(bytes) || !plan.ParseFromString(bundle.plan())) {
     return absl::InvalidArgumentError(
@@ -51,15 +52,24 @@ std::string PlanIdOf(const std::string& bytes) {
 }
 
 absl::Status ValidatePlanBundle(const std::string& bytes) {
-  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(bytes));
+  PlanBundle bundle;
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(bytes, bundle));
   return plan::Validate(plan);
 }
 
 absl::Status ValidateShares(const std::string& bytes, Visitation visitation) {
-  // Every worker runs all of it.
-  if (visitation == EACH_WORKER) return absl::OkStatus();
-  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(bytes));
-  return plan::Divide(plan).status();
+  PlanBundle bundle;
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan plan, ParsePlan(bytes, bundle));
+  using plan::Distribution;
+  Distribution::Visitation divided = Distribution::EXACTLY_ONCE;
+  if (visitation == EACH_WORKER) divided = Distribution::EACH_WORKER;
+  if (visitation == STATIC) divided = Distribution::STATIC;
+  if (bundle.visitation() != divided) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a pipeline that is divided for ", Visitation_Name(visitation),
+        "; got one for ", Distribution::Visitation_Name(bundle.visitation())));
+  }
+  return plan::DivideFor(plan, divided, bundle.sharding()).status();
 }
 
 }  // namespace penstock::service

@@ -37,6 +37,19 @@ std::string MetricsOf(const service::WorkerReport& report) {
       report.sent_bytes(), "counter");
   one("penstock_worker_output_bytes", "Of frames that somebody still holds.",
       static_cast<uint64_t>(report.output_bytes()));
+  BeginMetric(out, "penstock_worker_link_bytes_total",
+              "Bytes of frames to a host, as they are.", "counter");
+  for (const auto& link : report.links()) {
+    AddMetric(out, "penstock_worker_link_bytes_total", link.bytes(),
+              absl::StrCat("{", Label("host", link.host()), "}"));
+  }
+  BeginMetric(out, "penstock_worker_link_sent_bytes_total",
+              "Bytes of frames to a host, as they travelled.", "counter");
+  for (const auto& link : report.links()) {
+    AddMetric(out, "penstock_worker_link_sent_bytes_total", link.sent_bytes(),
+              absl::StrCat("{", Label("host", link.host()), ",",
+                           Label("way", link.way()), "}"));
+  }
   return out;
 }
 

@@ -207,7 +207,8 @@ void Beater::OnAnswer(Call* call, const absl::Status& status) {
     is_ending = is_ending_;
     is_first = failures_ == 0;
     // A word that was good before may be so again: files of words change.
-    is_refused = !has_been_answered_ && IsNotAdmitted(status);
+    is_refused = !has_been_answered_ &&
+                 (IsNotAdmitted(status) || absl::IsFailedPrecondition(status));
     has_been_answered_ |= status.ok();
   }
   if (status.ok() && !is_ending) options_.on_reply(call->reply);

@@ -12,6 +12,9 @@ namespace {
 constexpr uint64_t kFirstFrames = 4;
 // Between two trials of what does not pay now.
 constexpr uint64_t kTrialFrames = 256;
+// Compressing takes processors that others may want, here and at the reader: it
+// must gain more than this.
+constexpr double kWorth = 0.9;
 // What was seen counts for less as more is seen.
 constexpr double kWeight = 0.25;
 
@@ -44,40 +47,39 @@ std::optional<std::string> Compress(Compression compression,
   return out;
 }
 
-CompressionChoice::CompressionChoice(std::vector<Compression> allowed) {
-  for (const Compression compression : allowed) {
-    if (compression != COMPRESSION_LZ4 && compression != COMPRESSION_ZSTD) {
-      continue;
-    }
-    const bool is_there = std::any_of(
-        seen_.begin(), seen_.end(),
-        [&](const Seen& seen) { return seen.compression == compression; });
-    if (!is_there) seen_.push_back({compression});
-  }
+double CompressionChoice::Cost(const Seen& seen, uint32_t parallel) const {
+  return std::max(seen.nanos_per_byte / std::max<uint32_t>(1, parallel),
+                  seen.ratio * drain_nanos_per_byte_);
 }
 
-double CompressionChoice::Cost(const Seen& seen) const {
-  return seen.nanos_per_byte + seen.ratio * drain_nanos_per_byte_;
-}
-
-Compression CompressionChoice::Next() {
-  if (seen_.empty()) return COMPRESSION_NONE;
+Compression CompressionChoice::Next(absl::Span<const Compression> allowed,
+                                    uint32_t parallel) {
+  const auto may = [&](const Seen& seen) {
+    return std::find(allowed.begin(), allowed.end(), seen.compression) !=
+           allowed.end();
+  };
+  if (std::none_of(seen_.begin(), seen_.end(), may)) return COMPRESSION_NONE;
   const uint64_t frame = frames_++;
   if (frame < kFirstFrames || drain_nanos_per_byte_ == 0) {
     return COMPRESSION_NONE;
   }
   for (const Seen& seen : seen_) {
-    if (seen.nanos_per_byte == 0) return seen.compression;
+    if (seen.nanos_per_byte == 0 && may(seen)) return seen.compression;
   }
-  if (frame % kTrialFrames < seen_.size()) {
-    return seen_[frame % kTrialFrames].compression;
+  if (const size_t trial = frame % kTrialFrames;
+      trial < seen_.size() && may(seen_[trial])) {
+    return seen_[trial].compression;
   }
   const Seen* best = nullptr;
   for (const Seen& seen : seen_) {
-    if (best == nullptr || Cost(seen) < Cost(*best)) best = &seen;
+    if (!may(seen)) continue;
+    if (best == nullptr || Cost(seen, parallel) < Cost(*best, parallel)) {
+      best = &seen;
+    }
   }
-  return Cost(*best) < drain_nanos_per_byte_ ? best->compression
-                                             : COMPRESSION_NONE;
+  return Cost(*best, parallel) < kWorth * drain_nanos_per_byte_
+             ? best->compression
+             : COMPRESSION_NONE;
 }
 
 void CompressionChoice::OnCompressed(Compression compression,
@@ -91,6 +93,10 @@ void CompressionChoice::OnCompressed(Compression compression,
            static_cast<double>(std::max<int64_t>(nanos, 1)) / bytes);
     Update(seen.ratio, static_cast<double>(frame_bytes) / bytes);
   }
+}
+
+double CompressionChoice::drain_bytes_per_second() const {
+  return drain_nanos_per_byte_ == 0 ? 0 : 1e9 / drain_nanos_per_byte_;
 }
 
 void CompressionChoice::OnDrained(size_t bytes, int64_t nanos) {

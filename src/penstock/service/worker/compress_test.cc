@@ -49,14 +49,14 @@ TEST(CompressTest, LeavesAloneWhatDoesNotGetSmaller) {
   EXPECT_FALSE(Compress(COMPRESSION_NONE, Text()).has_value());
 }
 
-// Sends frames over a stream of this rate, with compressions of these rates and
-// ratios; gives what is chosen in the end.
+// Sends frames over a link of this rate, with compressions of these ratios, on
+// so many threads; gives what is chosen in the end.
 Compression Settles(double drain_bytes_per_ns, double lz4_ratio,
-                    double zstd_ratio) {
-  CompressionChoice choice({COMPRESSION_LZ4, COMPRESSION_ZSTD});
+                    double zstd_ratio, uint32_t parallel = 1) {
+  CompressionChoice choice;
   Compression last = COMPRESSION_NONE;
   for (int frame = 0; frame < 100; ++frame) {
-    last = choice.Next();
+    last = choice.Next({COMPRESSION_LZ4, COMPRESSION_ZSTD}, parallel);
     size_t bytes = kFrame;
     if (last != COMPRESSION_NONE) {
       const bool is_lz4 = last == COMPRESSION_LZ4;
@@ -72,21 +72,25 @@ Compression Settles(double drain_bytes_per_ns, double lz4_ratio,
 
 TEST(CompressionChoiceTest, SendsWhatIsThereFirst) {
   EXPECT_EQ(Settles(10, 0.5, 0.3), COMPRESSION_NONE) << "a fast network";
-  EXPECT_EQ(Settles(0.125, 0.5, 0.45), COMPRESSION_LZ4) << "1 Gbit/s";
+  EXPECT_EQ(Settles(0.5, 0.5, 0.3), COMPRESSION_LZ4) << "4 Gbit/s";
+  EXPECT_EQ(Settles(0.5, 0.5, 0.3, 4), COMPRESSION_ZSTD) << "by four";
+  EXPECT_EQ(Settles(1.25, 0.5, 0.3), COMPRESSION_NONE) << "10 Gbit/s";
+  EXPECT_EQ(Settles(1.25, 0.5, 0.4, 16), COMPRESSION_ZSTD) << "by many";
+  EXPECT_EQ(Settles(0.0125, 0.95, 0.92), COMPRESSION_NONE) << "hardly less";
   EXPECT_EQ(Settles(0.0125, 0.5, 0.3), COMPRESSION_ZSTD) << "100 Mbit/s";
   EXPECT_EQ(Settles(0.0125, 1, 1), COMPRESSION_NONE) << "noise";
 }
 
 TEST(CompressionChoiceTest, UsesOnlyWhatTheClientCanRead) {
-  CompressionChoice none({COMPRESSION_NONE});
-  CompressionChoice zstd({COMPRESSION_ZSTD, static_cast<Compression>(77)});
-  for (int frame = 0; frame < 50; ++frame) {
-    none.OnDrained(1, 1'000'000);
-    zstd.OnDrained(1, 1'000'000);
-    EXPECT_EQ(none.Next(), COMPRESSION_NONE);
-    const Compression next = zstd.Next();
+  CompressionChoice choice;
+  for (int frame = 0; frame < 300; ++frame) {
+    choice.OnDrained(1, 1'000'000);
+    EXPECT_EQ(choice.Next({}, 1), COMPRESSION_NONE);
+    EXPECT_EQ(choice.Next({COMPRESSION_NONE}, 1), COMPRESSION_NONE);
+    const Compression next =
+        choice.Next({COMPRESSION_ZSTD, static_cast<Compression>(77)}, 1);
     EXPECT_TRUE(next == COMPRESSION_NONE || next == COMPRESSION_ZSTD);
-    zstd.OnCompressed(next, kFrame, kFrame / 2, 1);
+    choice.OnCompressed(next, kFrame, kFrame / 2, 1);
   }
 }
 

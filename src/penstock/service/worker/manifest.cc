@@ -1,17 +1,20 @@
 #include "penstock/service/worker/manifest.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
 #include "penstock/engine/bundle.h"
 #include "penstock/io/relative_files.h"
 #include "penstock/service/worker/frozen_files.h"
+#include "penstock/service/worker/placed_files.h"
+#include "penstock/service/worker/source_rows.h"
 
 namespace penstock::service {
 namespace {
@@ -23,28 +26,10 @@ constexpr uint64_t kMaxBundles = 1024;
 constexpr uint64_t kFewBundles = 64;
 constexpr uint64_t kFewRows = 64;
 constexpr uint64_t kManyRows = 1024;
+// Of more files than this there is one for everybody.
+constexpr uint64_t kMaxCutFiles = 1024;
 
 uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-// Waits for a pull that is blocked.
-class Bell final : public engine::Wakeable {
- public:
-  void Wake() override {
-    MutexLock lock(&mutex_);
-    has_rung_ = true;
-    rung_.SignalAll();
-  }
-  void Await() ABSL_LOCKS_EXCLUDED(mutex_) {
-    MutexLock lock(&mutex_);
-    while (!has_rung_) rung_.Wait(&mutex_);
-    has_rung_ = false;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar rung_;
-  bool has_rung_ ABSL_GUARDED_BY(mutex_) = false;
-};
 
 // Files by name, each once.
 class FileTable final {
@@ -72,8 +57,7 @@ class FileTable final {
 };
 
 absl::Status ListFiles(const plan::Plan& plan, io::FileSystem& files,
-                       Manifest& manifest) {
-  FileTable table(files, manifest);
+                       FileTable& table, Manifest& manifest) {
   std::map<std::string, bool> is_listed;
   for (const plan::Node& node : plan.nodes()) {
     if (node.has_list_files()) {
@@ -104,32 +88,39 @@ absl::Status ListFiles(const plan::Plan& plan, io::FileSystem& files,
 absl::StatusOr<uint64_t> CountRows(const ReadyPlan& plan,
                                    const engine::Environment& environment,
                                    engine::Instances& instances) {
-  plan::Plan source;
-  for (int node = 0; node <= plan.division.source; ++node) {
-    *source.add_nodes() = plan.division.remote.nodes(node);
-  }
-  PENSTOCK_ASSIGN_OR_RETURN(
-      const auto pipeline,
-      engine::Pipeline::Build(source, plan.defaults, plan.captures.get()));
-  // Which order they have does not matter here.
-  PENSTOCK_ASSIGN_OR_RETURN(
-      const auto iterator,
-      engine::Iterator::Start(pipeline, environment, instances, /*epoch=*/0,
-                              /*seed=*/1));
-  auto bell = std::make_shared<Bell>();
-  const engine::Waker waker = bell;
   uint64_t rows = 0;
-  while (true) {
-    PENSTOCK_ASSIGN_OR_RETURN(const engine::Pull pull,
-                              iterator->Next({engine::kMaxChunkRows, waker}));
-    if (pull.is_end()) return rows;
-    if (pull.is_blocked()) {
-      bell->Await();
-      continue;
-    }
-    if (!pull.chunk.errors.empty()) return pull.chunk.errors[0].status;
-    rows += static_cast<uint64_t>(pull.chunk.rows);
+  PENSTOCK_RETURN_IF_ERROR(ForRows(SourceOf(plan.division), plan, environment,
+                                   instances, [&](const Chunk& chunk) {
+                                     rows += static_cast<uint64_t>(chunk.rows);
+                                     return absl::OkStatus();
+                                   }));
+  return rows;
+}
+
+bool IsEndless(const plan::Division& division) {
+  return division.remote.nodes(division.source).cardinality().has_infinite();
+}
+
+// One bundle for each of the workers, or, if these are not known, for each that
+// comes.
+absl::StatusOr<Manifest> ByWorker(const plan::Division& division,
+                                  uint32_t workers, Manifest manifest) {
+  const plan::Division::ByWorker& by = *division.by_worker;
+  const bool is_each = !by.files && !by.rows;
+  const uint64_t files = manifest.rows();
+  manifest.set_rows_per_bundle(1);
+  manifest.set_rows(is_each ? 1 : workers);
+  manifest.set_passes(is_each ? 0 : 1);
+  if (!by.files) return manifest;
+  const bool has_enough = IsEndless(division) || files >= workers;
+  if (!has_enough && !by.rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sharding=\"file\" needs a file for each of ", workers,
+                     " workers; found ", files,
+                     "\n  Use sharding=\"file_or_data\", or fewer workers."));
   }
+  manifest.set_is_by_file(has_enough);
+  return manifest;
 }
 
 }  // namespace
@@ -152,25 +143,32 @@ uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows) {
 absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
                                       io::FileSystem& files,
                                       const engine::Environment& environment,
-                                      engine::Instances& instances) {
+                                      engine::Instances& instances,
+                                      uint32_t workers) {
   Manifest manifest;
   const std::unique_ptr<io::FileSystem> relative =
       io::MakeRelativeFileSystem(files, plan.directory);
+  FileTable table(*relative, manifest);
   PENSTOCK_RETURN_IF_ERROR(
-      ListFiles(plan.division.remote, *relative, manifest));
+      ListFiles(plan.division.remote, *relative, table, manifest));
   const plan::Division& division = plan.division;
+  // The same files that all workers will see.
+  FrozenFiles frozen(files, plan.directory, manifest);
+  engine::Environment here = environment;
+  here.files = &frozen;
+  here.directory = plan.directory;
+  here.sources = plan.captures.get();
+  const bool is_counted = !division.by_worker ||
+                          (division.by_worker->files && !IsEndless(division));
   if (division.rows.has_value()) {
     manifest.set_rows(static_cast<uint64_t>(*division.rows));
-  } else {
-    // The same files that all workers will see.
-    FrozenFiles frozen(files, plan.directory, manifest);
-    engine::Environment here = environment;
-    here.files = &frozen;
-    here.directory = plan.directory;
-    here.sources = plan.captures.get();
+  } else if (is_counted) {
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows,
                               CountRows(plan, here, instances));
     manifest.set_rows(rows);
+  }
+  if (division.by_worker) {
+    return ByWorker(division, workers, std::move(manifest));
   }
   manifest.set_passes(1);
   if (division.passes.has_value()) {
@@ -183,26 +181,71 @@ absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
     }
   }
   manifest.set_rows_per_bundle(RowsPerBundle(division, manifest.rows()));
+  const bool is_one_file =
+      manifest.rows_per_bundle() == 1 && manifest.rows() <= kMaxCutFiles;
+  if (division.records && is_one_file) {
+    PENSTOCK_ASSIGN_OR_RETURN(const PlacedFiles placed,
+                              FindPlacedFiles(plan, here, instances));
+    for (const std::string& name : placed.names) table.Add(name);
+    const uint32_t pieces = PiecesOf(placed, manifest.rows(), division);
+    if (pieces > 1) manifest.set_pieces(pieces);
+  }
   return manifest;
 }
+
+namespace {
+
+// All of it, or every n-th row of a node.
+absl::StatusOr<engine::RunPart> PartOfWorker(const plan::Division& division,
+                                             const Manifest& manifest,
+                                             uint64_t bundle,
+                                             uint64_t iteration) {
+  const plan::Division::ByWorker& by = *division.by_worker;
+  engine::RunPart part;
+  part.iteration = iteration;
+  if (!by.files && !by.rows) return part;
+  if (bundle >= manifest.rows()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("bundle ", bundle, " is not one of ", manifest.rows(),
+                     " workers' that the epoch has"));
+  }
+  part.node = manifest.is_by_file() ? by.files : by.rows;
+  part.begin = static_cast<int64_t>(bundle);
+  part.end = std::numeric_limits<int64_t>::max();
+  part.stride = static_cast<int64_t>(manifest.rows());
+  return part;
+}
+
+}  // namespace
 
 absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,
                                              const Manifest& manifest,
                                              uint64_t bundle,
                                              uint64_t iteration) {
+  if (division.by_worker)
+    return PartOfWorker(division, manifest, bundle, iteration);
   const uint64_t size = std::max<uint64_t>(1, manifest.rows_per_bundle());
-  const uint64_t each_pass =
+  const uint64_t pieces = std::max<uint32_t>(1, manifest.pieces());
+  const uint64_t shares =
       manifest.rows() / size + (manifest.rows() % size > 0 ? 1 : 0);
+  const uint64_t each_pass = shares * pieces;
   const uint64_t pass = each_pass == 0 ? 0 : bundle / each_pass;
   if (each_pass == 0 || (manifest.passes() != 0 && pass >= manifest.passes())) {
     return absl::OutOfRangeError(
         absl::StrCat("bundle ", bundle, " is not one of ", manifest.passes(),
                      " times ", each_pass, " that the epoch has"));
   }
-  const uint64_t begin = bundle % each_pass * size;
+  const uint64_t begin = bundle % each_pass / pieces * size;
   const uint64_t end = std::min(begin + size, manifest.rows());
-  return engine::PartOf(division, static_cast<int64_t>(begin),
-                        static_cast<int64_t>(end), pass, iteration);
+  engine::RunPart part =
+      engine::PartOf(division, static_cast<int64_t>(begin),
+                     static_cast<int64_t>(end), pass, iteration);
+  if (pieces > 1 && division.records) {
+    part.pieces = static_cast<int64_t>(pieces);
+    part.piece = static_cast<int64_t>(bundle % pieces);
+    part.opener = division.records->opener;
+  }
+  return part;
 }
 
 }  // namespace penstock::service

@@ -25,11 +25,14 @@ uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows);
 
 // Finds the files and counts the source's rows. Waits for storage.
 // `environment` is what shares are run with, but for files and captures.
-// Fails as the source does: NotFound if no file matches.
+// `workers`: of a static epoch, how many there are. Fails as the source does:
+// NotFound if no file matches; InvalidArgument if there are fewer files than
+// workers that need one each.
 absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
                                       io::FileSystem& files,
                                       const engine::Environment& environment,
-                                      engine::Instances& instances);
+                                      engine::Instances& instances,
+                                      uint32_t workers = 0);
 
 // What a bundle is run for. OutOfRange if the epoch has no such bundle.
 absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "penstock/dispatcher.pb.h"
 #include "penstock/engine/reader_testing.h"
+#include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/plan_testing.h"
 
 namespace penstock::service {
@@ -170,6 +171,88 @@ TEST_F(ManifestTest, BundlesCoverAllRowsOfAllPasses) {
                                  "1:8-10"));
   EXPECT_TRUE(
       absl::IsOutOfRange(PartOfBundle(*division, manifest, 6, 0).status()));
+}
+
+// A file of records of 8 bytes.
+Plan Records(const std::string& name) {
+  plan::Node node;
+  plan::ReadFiles& read = *node.mutable_read_files();
+  *read.mutable_files() = plan_testing::Constant(plan_testing::Texts({name}));
+  *read.mutable_fixed_length()->mutable_record_bytes() =
+      plan_testing::Constant(int64_t{8});
+  *read.mutable_fixed_length()->mutable_header_bytes() =
+      plan_testing::Constant(int64_t{0});
+  *read.mutable_fixed_length()->mutable_footer_bytes() =
+      plan_testing::Constant(int64_t{0});
+  return plan_testing::AppendOrDie({}, std::move(node));
+}
+
+TEST_F(ManifestTest, ALargeFileOfRecordsIsCut) {
+  std::ofstream(directory_ / "large") << std::string(1 << 20, 'x');
+  std::ofstream(directory_ / "small") << std::string(8, 'x');
+  std::ofstream(directory_ / "odd") << std::string((1 << 20) + 1, 'x');
+  const auto manifest = Make(Records("large"));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->rows(), 1);
+  EXPECT_EQ(manifest->pieces(), 4);
+  EXPECT_EQ(Make(Records("small"))->pieces(), 0);
+  EXPECT_EQ(Make(Records("odd"))->pieces(), 0) << "one error, not four";
+  EXPECT_EQ(Make(Records("none"))->pieces(), 0);
+  // A share has four windows.
+  EXPECT_EQ(Make(Shuffle(Records("large"), 1 << 14))->pieces(), 2);
+
+  const auto division = plan::Divide(Records("large"));
+  for (uint64_t bundle = 0; bundle < 4; ++bundle) {
+    const auto part = PartOfBundle(*division, *manifest, bundle, 0);
+    ASSERT_TRUE(part.ok());
+    EXPECT_EQ(part->begin, 0);
+    EXPECT_EQ(part->end, 1);
+    EXPECT_EQ(part->pieces, 4);
+    EXPECT_EQ(part->piece, bundle);
+  }
+  EXPECT_TRUE(
+      absl::IsOutOfRange(PartOfBundle(*division, *manifest, 4, 0).status()));
+}
+
+TEST_F(ManifestTest, AWorkerHasEveryNth) {
+  const auto division = plan::DivideFor(Range(10), plan::Distribution::STATIC,
+                                        plan::Distribution::DATA);
+  ASSERT_TRUE(division.ok()) << division.status();
+  Manifest manifest;
+  manifest.set_rows(3);
+  const auto part = PartOfBundle(*division, manifest, 2, 0);
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_EQ(part->node, 0);
+  EXPECT_EQ(part->begin, 2);
+  EXPECT_EQ(part->stride, 3);
+  EXPECT_TRUE(
+      absl::IsOutOfRange(PartOfBundle(*division, manifest, 3, 0).status()));
+}
+
+TEST_F(ManifestTest, StaticFilesMustBeEnoughForAllWorkers) {
+  const auto make = [&](plan::Distribution::Sharding sharding,
+                        uint32_t workers) -> absl::StatusOr<Manifest> {
+    PlanBundle bundle;
+    TextLines({"10.txt", "11.txt"}).SerializeToString(bundle.mutable_plan());
+    bundle.set_directory(directory_.string());
+    bundle.set_visitation(plan::Distribution::STATIC);
+    bundle.set_sharding(sharding);
+    const auto ready = MakeReadyPlan(bundle.SerializeAsString());
+    if (!ready.ok()) return ready.status();
+    return MakeManifest(**ready, io::LocalFileSystem(), engine_.environment(),
+                        engine_.instances(), workers);
+  };
+  const auto two = make(plan::Distribution::FILE, 2);
+  ASSERT_TRUE(two.ok()) << two.status();
+  EXPECT_EQ(two->rows(), 2);
+  EXPECT_TRUE(two->is_by_file());
+  const auto three = make(plan::Distribution::FILE, 3);
+  EXPECT_TRUE(absl::IsInvalidArgument(three.status())) << three.status();
+  EXPECT_THAT(three.status().message(), HasSubstr("3 workers; found 2"));
+  const auto either = make(plan::Distribution::FILE_OR_DATA, 3);
+  ASSERT_TRUE(either.ok()) << either.status();
+  EXPECT_EQ(either->rows(), 3);
+  EXPECT_FALSE(either->is_by_file());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/dispatcher.pb.h"
+#include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/validate.h"
 
 namespace penstock::service {
@@ -47,7 +48,9 @@ absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
   ready->captures = std::make_unique<CapturedRows>(std::move(arrays));
   ready->defaults = parsed.defaults();
   ready->directory = parsed.directory();
-  PENSTOCK_ASSIGN_OR_RETURN(ready->division, plan::Divide(plan));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      ready->division,
+      plan::DivideFor(plan, parsed.visitation(), parsed.sharding()));
   PENSTOCK_ASSIGN_OR_RETURN(
       ready->pipeline,
       engine::Pipeline::Build(ready->division.remote, ready->defaults,

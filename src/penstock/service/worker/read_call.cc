@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/mutex.h"
@@ -26,13 +25,6 @@ namespace {
 
 using grpc::ByteBuffer;
 using grpc::Slice;
-
-bool IsOnThisHost(const std::string& peer) {
-  return absl::StartsWith(peer, "ipv4:127.") ||
-         absl::StartsWith(peer, "ipv6:[::1]") ||
-         absl::StartsWith(peer, "ipv6:%5B::1%5D") ||
-         absl::StartsWith(peer, "unix:");
-}
 
 // Bytes that are not copied: `owner` goes when gRPC is done with them.
 Slice OwnedSlice(const std::byte* data, size_t size, Owner owner) {
@@ -67,10 +59,11 @@ struct Sending {
 
 class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
  public:
-  ReadCall(ReadContext& context, bool is_on_this_host)
+  ReadCall(ReadContext& context, std::shared_ptr<Link> link)
       : context_(context),
-        is_on_this_host_(is_on_this_host),
+        link_(std::move(link)),
         bell_(std::make_shared<Bell>(this)) {
+    link_->OnBegin();
     StartRead(&request_);
   }
 
@@ -125,11 +118,10 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     {
       MutexLock lock(&mutex_);
       is_writing_ = false;
-      if (!ok) return End(absl::CancelledError("the client has gone"));
       if (piece_bytes_ > 0) {
-        choice_->OnDrained(piece_bytes_,
-                           SteadyClock().NowNanos() - write_start_ns_);
+        link_->OnWritten(ok ? piece_bytes_ : 0, SteadyClock().NowNanos());
       }
+      if (!ok) return End(absl::CancelledError("the client has gone"));
     }
     Pump();
   }
@@ -147,6 +139,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       run = std::move(run_);
     }
     if (run != nullptr) run->Detach(bell_);
+    link_->OnEnd();
     delete this;
   }
 
@@ -175,14 +168,9 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
 
   absl::Status Open(const ReadRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    std::vector<Compression> allowed;
-    // There, bytes are cheaper than the time to compress them.
-    if (!is_on_this_host_) {
-      for (const int each : request.compressions()) {
-        allowed.push_back(static_cast<Compression>(each));
-      }
+    for (const int each : request.compressions()) {
+      compressions_.push_back(static_cast<Compression>(each));
     }
-    choice_.emplace(std::move(allowed));
     if (request.local_key().empty()) return absl::OkStatus();
     if (context_.local != nullptr) {
       peer_ = context_.local->Find(request.local_key());
@@ -245,8 +233,10 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       sending.place->set_frame(*lent);
       sending.place->set_segment(frame.segment);
       sending.place->set_offset(frame.offset);
+      link_->OnShown(frame.bytes);
     } else if (frame.bytes > 0) {
       CompressInto(frame, sending);
+      link_->OnSent(sending.compression, frame.bytes, sending.bytes);
     }
     credit_ -= static_cast<int64_t>(sending.bytes);
     context_.sent_frames.fetch_add(1, std::memory_order_relaxed);
@@ -258,14 +248,14 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
 
   void CompressInto(const OutFrame& frame, Sending& sending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const Compression compression = choice_->Next();
+    const Compression compression = link_->Next(compressions_);
     if (compression == COMPRESSION_NONE) return;
     const int64_t start = SteadyClock().NowNanos();
     std::optional<std::string> bytes = Compress(
         compression, {reinterpret_cast<const char*>(frame.data), frame.bytes});
-    choice_->OnCompressed(compression, frame.bytes,
-                          bytes.has_value() ? bytes->size() : frame.bytes,
-                          SteadyClock().NowNanos() - start);
+    link_->OnCompressed(compression, frame.bytes,
+                        bytes.has_value() ? bytes->size() : frame.bytes,
+                        SteadyClock().NowNanos() - start);
     if (!bytes.has_value()) return;
     auto kept = std::make_shared<const std::string>(*std::move(bytes));
     sending.compression = compression;
@@ -318,12 +308,13 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       sending.sent += piece;
     }
     message_ = ByteBuffer(slices, num_slices);
-    write_start_ns_ = SteadyClock().NowNanos();
-    piece_bytes_ = piece;
     const bool is_whole = sending.sent == sending.bytes;
     const bool is_end = is_whole && frame.is_end;
     if (is_whole) sending_.reset();
     is_writing_ = true;
+    // Of the last piece nothing is heard.
+    piece_bytes_ = is_end ? 0 : piece;
+    if (piece_bytes_ > 0) link_->OnWrite(SteadyClock().NowNanos());
     if (is_end) {
       is_ended_ = true;
       StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
@@ -338,7 +329,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   }
 
   ReadContext& context_;
-  const bool is_on_this_host_;
+  const std::shared_ptr<Link> link_;
   const std::shared_ptr<Bell> bell_;
   ByteBuffer request_;  // being read
 
@@ -351,11 +342,10 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   int64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<BundleRun> run_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<LocalPeer> peer_ ABSL_GUARDED_BY(mutex_);
-  std::optional<CompressionChoice> choice_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Compression> compressions_ ABSL_GUARDED_BY(mutex_);
   std::optional<Sending> sending_ ABSL_GUARDED_BY(mutex_);
-  ByteBuffer message_ ABSL_GUARDED_BY(mutex_);  // being written
-  size_t piece_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t write_start_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  ByteBuffer message_ ABSL_GUARDED_BY(mutex_);      // being written
+  size_t piece_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of it
 };
 
 // A call that is refused before it begins.
@@ -378,7 +368,7 @@ class ReadService final
       grpc::CallbackServerContext* call) override {
     const absl::Status may = Check(*call, "/penstock.service.Worker/Read");
     if (!may.ok()) return new RefusedCall(may);
-    return new ReadCall(context_, IsOnThisHost(call->peer()));
+    return new ReadCall(context_, context_.links.To(call->peer()));
   }
 
   grpc::ServerUnaryReactor* GetState(grpc::CallbackServerContext* call,

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "penstock/service.pb.h"
 #include "penstock/service/worker/bundle_run.h"
+#include "penstock/service/worker/links.h"
 #include "penstock/service/worker/local_frames.h"
 #include "penstock/worker.pb.h"
 
@@ -37,6 +38,7 @@ struct ReadContext {
       check_caller;
   std::function<WorkerReport()> report;
   LocalFrames* local = nullptr;  // null: no socket on this host
+  Links links;
   std::atomic<uint64_t> sent_frames{0};
   std::atomic<uint64_t> sent_bytes{0};  // as they travel, or are shown
 };

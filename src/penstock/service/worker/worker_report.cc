@@ -46,6 +46,7 @@ WorkerReport WorkerServer::Report() const {
     report.add_accepted_code(each);
   }
   report.set_accepts_pickles(options_.code.accepts_pickles());
+  for (const auto& link : reads_.links.Describe()) *report.add_links() = link;
   MutexLock lock(&mutex_);
   report.set_is_draining(is_draining_);
   if (heard_ns_ != 0) {

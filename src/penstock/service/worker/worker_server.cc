@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
+#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/service/worker/beater.h"
 #include "penstock/service/worker/documents.h"
@@ -407,6 +408,21 @@ absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
   setup.environment = MakeEnvironment(*setup.plan);
   setup.environment.files = files->files;
   setup.keep = files;
+  const auto& by_worker = setup.plan->division.by_worker;
+  if (!by_worker) return setup;
+  // Where each worker runs all of it, each has an order of its own.
+  if (!by_worker->files && !by_worker->rows) {
+    setup.seed = Combine(lease.seed(), lease.bundle());
+  }
+  // Nodes of other plans have the same names.
+  struct Kept {
+    EpochFilesPtr files;
+    engine::CacheStore caches;
+  };
+  auto kept = std::make_shared<Kept>();
+  kept->files = files;
+  setup.environment.caches = &kept->caches;
+  setup.keep = std::move(kept);
   return setup;
 }
 
@@ -441,8 +457,8 @@ void WorkerServer::Survey(const Lease& lease) {
     absl::StatusOr<PlanPtr> plan = FindPlan(lease);
     if (WaitToRetry(plan.status(), tries)) continue;
     if (plan.ok()) {
-      manifest =
-          MakeManifest(**plan, files_, MakeEnvironment(**plan), instances_);
+      manifest = MakeManifest(**plan, files_, MakeEnvironment(**plan),
+                              instances_, lease.workers());
     } else {
       manifest = plan.status();
     }

@@ -104,7 +104,10 @@ std::optional<Lease> WorkerState::Start() {
     };
     if (next == nullptr || rank(held) < rank(*next)) next = &held;
   }
-  if (next == nullptr || running >= settings_.max_running) return std::nullopt;
+  if (next == nullptr) return std::nullopt;
+  const uint32_t most =
+      next->order == kBegun ? 2 * settings_.max_running : settings_.max_running;
+  if (running >= most) return std::nullopt;
   next->is_started = true;
   return next->lease;
 }

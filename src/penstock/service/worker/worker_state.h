@@ -37,7 +37,9 @@ class WorkerState final {
   Changes OnReply(const WorkerReply& reply);
 
   // The next to be computed, which it then is; unset: none now. Those for
-  // manifests first, then in the order in which they came.
+  // manifests first, then in the order in which they came. Those that a consumer
+  // has had some of are computed besides `max_running`, up to as many again: it
+  // is not kept waiting until others are done.
   std::optional<Lease> Start();
   // A consumer waits for it: it is begun next. `from`: the first item that is
   // wanted; those of which it has had some come first, since their worker was

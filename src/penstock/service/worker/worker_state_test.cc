@@ -78,6 +78,18 @@ TEST_F(WorkerStateTest, WhatAConsumerHasHadSomeOfComesFirst) {
   EXPECT_EQ(worker_.Start()->bundle(), 1);
 }
 
+TEST_F(WorkerStateTest, WhatAConsumerHasHadSomeOfWaitsForNoOther) {
+  worker_.OnReply(Granting(
+      {LeaseOf(0, 1), LeaseOf(1, 2), LeaseOf(2, 3), LeaseOf(3, 4)}));
+  ASSERT_EQ(worker_.Start()->bundle(), 0);
+  worker_.Hurry(LeaseOf(3, 4).epoch(), 3);
+  EXPECT_EQ(worker_.Start(), std::nullopt);
+  worker_.Hurry(LeaseOf(1, 2).epoch(), 1, /*from=*/5);
+  worker_.Hurry(LeaseOf(2, 3).epoch(), 2, /*from=*/5);
+  EXPECT_EQ(worker_.Start()->bundle(), 1);
+  EXPECT_EQ(worker_.Start(), std::nullopt) << "as many again, and no more";
+}
+
 TEST_F(WorkerStateTest, WhatWaitsForItsReaderHoldsNobodyUp) {
   worker_.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2)}));
   const auto first = worker_.Start();

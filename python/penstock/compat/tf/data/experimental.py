@@ -14,6 +14,7 @@ from penstock._location import refused
 from penstock._pipeline import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
+    SHARD_HINT,
     UNKNOWN_CARDINALITY,
 )
 from penstock.compat.tf import _arrays as arrays
@@ -32,6 +33,7 @@ from penstock.compat.tf._options import (
     ThreadingOptions,
 )
 from penstock.compat.tf._tensor import Tensor
+from penstock.compat.tf.data import service
 from penstock.compat.tf.data._readers import (
     CsvDataset,
     SqlDataset,
@@ -89,6 +91,7 @@ __all__ = [
     "sample_from_datasets",
     "save",
     "scan",
+    "service",
     "shuffle_and_repeat",
     "snapshot",
     "table_from_dataset",
@@ -99,8 +102,6 @@ __all__ = [
 
 Apply = Callable[[Dataset], Dataset]
 
-# What `shard` takes where a distribution strategy is to choose: there is none.
-SHARD_HINT = -1
 # No window is full before its input ends.
 _ENDLESS = 1 << 62
 
