@@ -17,6 +17,7 @@ from penstock._errors import (
 from penstock._iterator import Iterator
 from penstock._location import refused
 from penstock._options import Options
+from penstock._packed import REDUCE
 from penstock._pipeline import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -24,7 +25,6 @@ from penstock._pipeline import (
     append,
 )
 from penstock._pipeline import index as _index
-from penstock._pool_calls import REDUCE
 from penstock._transforms import _folding
 
 # Transformations that give each element a place known beforehand.

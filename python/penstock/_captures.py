@@ -52,6 +52,14 @@ class RowsCapture:
         seal(fd)
         return RowsCapture(fd, encoded.size, f"rows-{digest}")
 
+    @staticmethod
+    def of_bytes(data: bytes) -> RowsCapture:
+        """The same of a document that is no chunk."""
+        import hashlib
+
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        return _rows_from_bytes(data, f"bytes-{digest}")
+
     def send(self, engine: _engine.Engine) -> None:
         body = {"id": self.id, "bytes": self._size}
         engine.call("add_capture", body, [self._fd])

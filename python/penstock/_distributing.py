@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
 from penstock._pipeline import Json, Pipeline, append, index
+from penstock._shipping import ship
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -65,6 +67,8 @@ class Distributing(Pipeline):
         on_existing: str = "error",
         compression: str | None = None,
         credentials: Credentials | None = None,
+        code: Iterable[str | os.PathLike[str]] | None = None,
+        pickle: bool = False,
     ) -> Dataset:
         """Has the workers of a service run all that is before this call.
 
@@ -110,6 +114,15 @@ class Distributing(Pipeline):
             compression: Of elements on their way: "none", "lz4", "zstd"; where
                 it pays, if left out.
             credentials: For services that ask who calls.
+            code: Modules and packages of yours, by name or path, whose
+                functions workers run as Python. They go along as a zip, which
+                workers must accept (`penstock worker --code-allow`). Functions
+                go by their names: those at the top level of these modules, and
+                `functools.partial` of them with plain values. They must give
+                the same for the same element, wherever they run.
+            pickle: Whether functions that have no such name (lambdas, those of
+                the program itself) go as pickles, to workers that were started
+                with `--allow-pickle`.
         """
         body = settings(
             service,
@@ -123,7 +136,11 @@ class Distributing(Pipeline):
             compression=compression,
             credentials=credentials,
         )
-        return append("received", {"distribution": body}, [self])
+        shipped, captures = ship(self._captures, code, pickle, body["address"])
+        body.update(shipped)
+        return append(
+            "received", {"distribution": body}, [self], captures=captures
+        )
 
 
 def settings(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+import tempfile
 import threading
 from typing import TYPE_CHECKING, Any
 
+from penstock._code import Code
 from penstock._engine import binary_path
 from penstock._errors import UnavailableError
 from penstock._location import refused
@@ -17,13 +20,30 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _END_SECONDS = 40.0
+# Of services of this process, by address: zips that their workers accept.
+_code_folders: dict[str, str] = {}
+
+
+def accept(address: str, code: Code) -> None:
+    """Has a service run `code`, if it is one of this process."""
+    folder = _code_folders.get(address)
+    if folder is None:
+        return
+    path = os.path.join(folder, f"{code.sha256}.zip")
+    if os.path.exists(path):
+        return
+    # At once: a worker may be looking.
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        file.write(code.archive)
+    os.replace(file.name, path)
 
 
 class LocalService:
     """A dispatcher and workers on this machine, for as long as it is open.
 
     They are processes of their own, end with this one, and are started again
-    when they die.
+    when they die. Their workers run the Python that this process gives
+    `distribute(code=...)`, and nobody else's.
 
     Example:
         >>> with ps.LocalService(workers=2) as service:
@@ -39,6 +59,7 @@ class LocalService:
         cpu: int | None = None,
         memory: int | None = None,
         state_dir: str | os.PathLike[str] | None = None,
+        pickle: bool = False,
     ) -> None:
         """Starts them, and returns when all are ready.
 
@@ -48,7 +69,11 @@ class LocalService:
             memory: Bytes for each worker; half of the machine's if left out.
             state_dir: Where the dispatcher keeps what it must not forget; left
                 out, it is forgotten when the service ends.
+            pickle: Whether workers load functions that come as pickles: from
+                whoever can call them, which is every user of this machine.
         """
+        # What is put there is this user's: others cannot write to it.
+        self._code = tempfile.TemporaryDirectory(prefix="penstock-code-")
         command = [
             binary_path(),
             "up",
@@ -59,7 +84,13 @@ class LocalService:
             str(index("workers", workers, 32)),
             "--parent",
             str(os.getpid()),
+            "--code-allow",
+            self._code.name,
+            "--python",
+            sys.executable,
         ]
+        if pickle:
+            command.append("--allow-pickle")
         if cpu is not None:
             command += ["--cpu", str(index("cpu", cpu, 32))]
         if memory is not None:
@@ -84,6 +115,7 @@ class LocalService:
                     "a dispatcher and its workers must start; they did not, "
                     "and said why above",
                 )
+        _code_folders[self._address] = self._code.name
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
@@ -137,6 +169,8 @@ class LocalService:
             if thread is not None:
                 thread.join(1.0)
         self._process.stdout.close()
+        _code_folders.pop(self._address, None)
+        self._code.cleanup()
 
     def __enter__(self) -> LocalService:
         return self

@@ -8,21 +8,20 @@ row's error.
 from __future__ import annotations
 
 import abc
-import functools
 import importlib
-import mmap
-import pickle
-import struct
-import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock import _chunk, _dtypes, _errors, _inside, _spec
-from penstock._adapted import users_own
+from penstock import (
+    _chunk,
+    _dtypes,
+    _errors,
+    _spec,
+)
+from penstock._packed import ROWS, SCAN, VALUES, Packed, read
 from penstock._user_rows import (
     Convert,
     DenseRows,
@@ -32,121 +31,18 @@ from penstock._user_rows import (
     describe,
 )
 
-_ALIGNMENT = 64
-_HEAD = struct.Struct("<QQ")
 _INVALID_ARGUMENT = 3
 _RESOURCE_EXHAUSTED = 8
 _UNKNOWN = 2
 # What a row costs besides its values.
 _ROW_BYTES = 16
 
-# How a function is used: what it returns is
-VALUES = "values"  # the row,
-ROWS = "rows"  # any number of rows,
-SCAN = "scan"  # a new state and the row,
-REDUCE = "reduce"  # a new state.
-
 Errors = dict[int, BaseException | None]
-
-
-@dataclass(frozen=True)
-class Packed:
-    """A function, and how it is used."""
-
-    function: Callable[..., Any]
-    name: str
-    inputs: Any  # the structure of its elements
-    outputs: Any  # of what it returns; ROWS: of each of the rows
-    use: str
-    has_rng: bool = False
-    # Instead of the row, a string: what it would be like, pickled. The state
-    # of all calls is this one.
-    is_asked: bool = False
-    state: Any = None
-
-
-def pack(packed: Packed) -> list[Any]:
-    """The parts of the file that `load` reads, to be joined."""
-    cloudpickle = importlib.import_module("cloudpickle")
-    large: list[pickle.PickleBuffer] = []
-
-    def is_small(buffer: pickle.PickleBuffer) -> bool:
-        if memoryview(buffer).nbytes < 1 << 20:
-            return True
-        large.append(buffer)
-        return False
-
-    module = sys.modules.get(_module_of(packed.function))
-    is_unknown = module is not None and (
-        module is _inside.program or not _can_import(module.__name__)
-    )
-    if is_unknown:
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        data = cloudpickle.dumps(packed, protocol=5, buffer_callback=is_small)
-    finally:
-        if is_unknown:
-            cloudpickle.unregister_pickle_by_value(module)
-    views = [buffer.raw() for buffer in large]
-    parts: list[Any] = [_HEAD.pack(len(data), len(views))]
-    parts += [struct.pack("<Q", view.nbytes) for view in views]
-    parts.append(data)
-    size = sum(len(part) for part in parts)
-    for view in views:
-        parts.append(bytes(-size % _ALIGNMENT))
-        parts.append(view)
-        size += -size % _ALIGNMENT + view.nbytes
-    return parts
-
-
-def _module_of(function: Any) -> str:
-    function = users_own(function)
-    while isinstance(function, functools.partial):
-        function = users_own(function.func)
-    name = getattr(function, "__module__", None)
-    return name if isinstance(name, str) else ""
-
-
-def _can_import(name: str) -> bool:
-    """Whether a new process finds the module by itself.
-
-    It does not if a program has loaded it from a file under a name of its own.
-    """
-    if name == "__main__":  # pickled by value anyway
-        return True
-    top = name.partition(".")[0]
-    for finder in sys.meta_path:
-        try:
-            if finder.find_spec(top, None) is not None:
-                return True
-        except (ImportError, AttributeError, ValueError):
-            continue
-    return False
-
-
-def _unpack(fd: int, size: int) -> Packed:
-    """What `pack` packed; its large arrays lie on the file."""
-    with mmap.mmap(fd, size, mmap.MAP_PRIVATE) as memory:
-        data_size, count = _HEAD.unpack_from(memory)
-        sizes = struct.unpack_from(f"<{count}Q", memory, _HEAD.size)
-        at = _HEAD.size + 8 * count
-        data = memory[at : at + data_size]
-    at += data_size
-    buffers = []
-    if count:
-        shared = memoryview(mmap.mmap(fd, size, mmap.MAP_PRIVATE))
-        for each in sizes:
-            at += -at % _ALIGNMENT
-            buffers.append(shared[at : at + each])
-            at += each
-    packed = pickle.loads(data, buffers=buffers)
-    assert isinstance(packed, Packed)
-    return packed
 
 
 def load(fd: int, size: int) -> Function:
     """The function in a file, ready to be called."""
-    packed = _unpack(fd, size)
+    packed = read(fd, size)
     if packed.is_asked:
         return Asked(packed)
     if packed.use == ROWS:

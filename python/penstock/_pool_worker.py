@@ -1,8 +1,9 @@
 """A process that runs functions of the user's for the engine.
 
 Started by the engine with its socket as descriptor 3 and a page of shared
-memory, where it says what it is at, as descriptor 4. Messages are structs; rows
-are encoded chunks in memory that the engine and this process share.
+memory, where it says what it is at, as descriptor 4; by a worker also with the
+code of a job as descriptor 5. Messages are structs; rows are encoded chunks in
+memory that the engine and this process share.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import time
 from typing import Any
 
-from penstock import _inside
+from penstock import _inside, _pool_code
 from penstock._pool_calls import Function, load
 from penstock._user_rows import describe
 
@@ -94,6 +95,7 @@ class Worker:
         fd = self._fds.pop(0)
         try:
             _inside.is_loading = True
+            _pool_code.enter()
             self._functions[number] = load(fd, size)
         except BaseException as error:
             self._functions[number] = (
@@ -178,6 +180,7 @@ def main() -> None:
     # Nor do the functions' own children get them.
     os.set_inheritable(_SOCKET_FD, False)
     os.set_inheritable(_PROGRESS_FD, False)
+    os.set_inheritable(_pool_code.ARCHIVE_FD, False)
     page = mmap.mmap(_PROGRESS_FD, _PAGE)
     progress = memoryview(page).cast("Q")
     gc.freeze()

@@ -22,15 +22,16 @@ from penstock._errors import (
     UnsupportedFunctionError,
 )
 from penstock._location import location_of, refused
-from penstock._pool_calls import (
+from penstock._packed import (
     REDUCE,
     ROWS,
     SCAN,
     VALUES,
     Packed,
     pack,
-    with_open_sizes,
+    unpack,
 )
+from penstock._pool_calls import with_open_sizes
 from penstock._purity import unwrap
 from penstock._record import Recorded, name_of, record
 
@@ -141,9 +142,10 @@ def like(given: Any, function: Callable[..., Any]) -> Any:
 class FunctionCapture:
     """A pickled function in a sealed memfd, named by its contents."""
 
-    def __init__(self, data: list[Any]) -> None:
+    def __init__(self, data: list[Any], packed: Packed | None = None) -> None:
         import hashlib
 
+        self._packed = packed
         self._size = sum(memoryview(part).nbytes for part in data)
         self._fd = _captures.memory_file(self._size)
         digest = hashlib.blake2b(digest_size=16)
@@ -174,11 +176,21 @@ class FunctionCapture:
         finally:
             os.close(null)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def packed(self) -> Packed:
+        """The function itself, and how it is used."""
+        if self._packed is None:
+            self._packed = unpack(self._fd, self._size)
+        return self._packed
+
+    def data(self) -> bytes:
+        """The pickle, as `unpack` reads it."""
         data = bytearray()
         while len(data) < self._size:
             data += os.pread(self._fd, self._size - len(data), len(data))
-        return (FunctionCapture, ([bytes(data)],))
+        return bytes(data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FunctionCapture, ([self.data()],))
 
 
 def _is_open(fd: int) -> bool:
@@ -398,7 +410,7 @@ def _recorded(
             f"and must be fit to be sent there; it cannot be pickled: {error}."
             f"\n  It is not native because: {reason}",
         ) from error
-    capture = FunctionCapture(data)
+    capture = FunctionCapture(data, packed)
     message = {
         "name": packed.name,
         "made_at": location_of(users_own(function)),

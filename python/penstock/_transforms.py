@@ -15,6 +15,7 @@ from penstock._errors import (
 )
 from penstock._location import refused
 from penstock._options import Options
+from penstock._packed import SCAN
 from penstock._pipeline import (
     UNKNOWN_CARDINALITY,
     Pipeline,
@@ -27,7 +28,6 @@ from penstock._pipeline import (
     whole,
 )
 from penstock._pipeline import seed as seed_field
-from penstock._pool_calls import SCAN
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset

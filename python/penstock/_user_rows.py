@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _chunk, _dtypes, _spec
+from penstock import _chunk, _dtypes, _pool_code, _spec
 from penstock._chunk import RowError
 
 
@@ -255,7 +255,7 @@ def describe(error: BaseException) -> str:
         trace = trace.tb_next
     lines = traceback.format_exception(type(error), error, trace)
     head = f"{type(error).__name__}: {summary(error)}"
-    return f"{head}\n{''.join(lines).rstrip()}"
+    return _pool_code.shown(f"{head}\n{''.join(lines).rstrip()}")
 
 
 def _is_ours(file: str) -> bool:

@@ -20,9 +20,10 @@ absl::Status SystemError(absl::string_view what) {
   return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-void WaitFor(int socket, short events) {
+// False: nothing has happened for so long.
+bool WaitFor(int socket, short events, int patience_ms = -1) {
   pollfd poll_fd{socket, events, 0};
-  poll(&poll_fd, 1, -1);
+  return poll(&poll_fd, 1, patience_ms) != 0;
 }
 
 }  // namespace
@@ -92,7 +93,8 @@ absl::StatusOr<bool> TrySend(int socket, std::string_view bytes) {
 }
 
 absl::Status ReceiveAll(int socket, char* out, size_t size,
-                        std::vector<Descriptor>* fds) {
+                        std::vector<Descriptor>* fds, int patience_ms) {
+  const int flags = MSG_CMSG_CLOEXEC | (patience_ms < 0 ? 0 : MSG_DONTWAIT);
   while (size > 0) {
     iovec io{out, size};
     msghdr message = {};
@@ -101,12 +103,13 @@ absl::Status ReceiveAll(int socket, char* out, size_t size,
     alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
     message.msg_control = control;
     message.msg_controllen = sizeof(control);
-    const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    const ssize_t got = recvmsg(socket, &message, flags);
     if (got < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) {
-        WaitFor(socket, POLLIN);
-        continue;
+        if (WaitFor(socket, POLLIN, patience_ms)) continue;
+        return absl::DeadlineExceededError(
+            "the other end has stopped in the middle of a message");
       }
       return SystemError("cannot receive");
     }

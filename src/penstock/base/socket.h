@@ -47,9 +47,11 @@ absl::Status SendAll(int socket, std::string_view bytes,
 absl::StatusOr<bool> TrySend(int socket, std::string_view bytes);
 
 // Reads exactly `size` bytes into `out`; descriptors that come along are added
-// to `fds` (if not null). Cancelled at the end of the stream.
+// to `fds` (if not null). Cancelled at the end of the stream; DeadlineExceeded
+// if nothing comes for `patience_ms` (below 0: it waits).
 absl::Status ReceiveAll(int socket, char* out, size_t size,
-                        std::vector<Descriptor>* fds = nullptr);
+                        std::vector<Descriptor>* fds = nullptr,
+                        int patience_ms = -1);
 
 // Reads what is there, at most `size` bytes: 0 if nothing is there now.
 // Cancelled at the end of the stream.

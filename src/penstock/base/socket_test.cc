@@ -41,6 +41,15 @@ TEST(Socket, ReceivesWhatComesInPieces) {
   sender.join();
 }
 
+TEST(Socket, GivesUpOnAMessageThatStops) {
+  auto [near, far] = SocketPair();
+  ASSERT_TRUE(SendAll(far.get(), "abc").ok());
+  char got[6];
+  EXPECT_TRUE(ReceiveAll(near.get(), got, 2, nullptr, 0).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      ReceiveAll(near.get(), got, 2, nullptr, /*patience_ms=*/1)));
+}
+
 TEST(Socket, SendsMoreThanItsBufferHolds) {
   auto [near, far] = SocketPair();
   const std::string sent(8 << 20, 'x');

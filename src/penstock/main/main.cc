@@ -19,6 +19,7 @@
 #include "penstock/main/admin_command.h"
 #include "penstock/main/certs_command.h"
 #include "penstock/main/dispatcher_command.h"
+#include "penstock/main/find_python.h"
 #include "penstock/main/functions_python.h"
 #include "penstock/main/meta_command.h"
 #include "penstock/main/up_command.h"
@@ -44,6 +45,8 @@ constexpr char kHelp[] =
   penstock top ADDRESS                   jobs and workers, once a second
   penstock drain ADDRESS WORKER          a worker gives its work to others
   penstock cancel ADDRESS JOB            a job is over, whoever reads it
+  penstock code zip NAME -o FILE.zip     modules, as workers get them
+  penstock code hash FILE.zip            what to accept them by
   penstock certs DIR [--host NAME]       certificates for development
   penstock doctor                        unsafe settings of a dispatcher
   penstock meta check DIR                is a dispatcher's store whole?
@@ -112,19 +115,9 @@ int RunEngine(const std::vector<std::string>& args) {
   return 1;
 }
 
-// Pipelines are Python: the interpreter beside the binary, else python3.
+// Pipelines are Python.
 int RunPython(const std::string& module, const std::vector<std::string>& args) {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
-  std::string interpreter = "python3";
-  if (const char* given = getenv("PENSTOCK_PYTHON")) {
-    interpreter = given;
-  } else if (size > 0) {
-    path[size] = '\0';
-    std::string beside(path);
-    beside = beside.substr(0, beside.rfind('/') + 1) + "python3";
-    if (access(beside.c_str(), X_OK) == 0) interpreter = beside;
-  }
+  const std::string interpreter = FindPython();
   std::vector<std::string> words = {interpreter, "-m", "penstock." + module};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<char*> argv;
@@ -150,7 +143,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (args[0] == "engine") return RunEngine(rest);
-  if (args[0] == "run" || args[0] == "explain" || args[0] == "tune") {
+  if (args[0] == "run" || args[0] == "explain" || args[0] == "tune" ||
+      args[0] == "code") {
     return RunPython(args[0], rest);
   }
   if (args[0] == "up") return RunUp(rest);
@@ -173,7 +167,8 @@ int Main(int argc, char** argv) {
   return Usage(
       "expected run, explain, tune, up, dispatcher, worker, state, jobs, "
       "workers, registered, unregister, top, "
-      "drain, cancel, certs, doctor, meta, functions, --version or --help; "
+      "drain, cancel, code, certs, doctor, meta, functions, --version or "
+      "--help; "
       "got " +
       args[0]);
 }

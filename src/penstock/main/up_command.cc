@@ -49,6 +49,14 @@ const Schema& UpSchema() {
            "for each worker; 0: half of what it may use"},
           {"allow", SettingKind::kTexts, "DIR", "",
            "a folder whose files workers may read; may come again"},
+          {"code-allow", SettingKind::kTexts, "CODE", "",
+           "Python that workers run: any, sha256:HASH, or a folder of zips; "
+           "may "
+           "come again"},
+          {"allow-pickle", SettingKind::kSwitch, "", "",
+           "workers run Python functions that come as pickles"},
+          {"python", SettingKind::kText, "PATH", "",
+           "the interpreter for these; none: beside the binary, or python3"},
           {"state-dir", SettingKind::kText, "DIR", "",
            "what the dispatcher must not forget; none: forgotten at the end"},
           {"log", SettingKind::kSwitch, "", "", "says what all of them do"},
@@ -201,6 +209,13 @@ std::vector<std::string> WorkerArgs(const Settings& settings,
   }
   for (const std::string& folder : settings.texts("allow")) {
     args.insert(args.end(), {"--allow", folder});
+  }
+  for (const std::string& code : settings.texts("code-allow")) {
+    args.insert(args.end(), {"--code-allow", code});
+  }
+  if (settings.is_on("allow-pickle")) args.push_back("--allow-pickle");
+  if (!settings.text("python").empty()) {
+    args.insert(args.end(), {"--python", settings.text("python")});
   }
   args.push_back(LogFlag(settings));
   return args;

@@ -17,8 +17,10 @@
 #include "absl/time/time.h"
 #include "penstock/base/status.h"
 #include "penstock/io/allowed_files.h"
+#include "penstock/main/find_python.h"
 #include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
+#include "penstock/pool/confinement.h"
 #include "penstock/service/rpc/gate.h"
 #include "penstock/service/windows/worker_pages.h"
 #include "penstock/service/worker/worker_server.h"
@@ -60,6 +62,16 @@ const Schema& WorkerSchema() {
            "threads that compute; 0: all that it may use"},
           {"memory", SettingKind::kNumber, "BYTES", "0",
            "for rows and frames; 0: half of what it may use"},
+          {"code-allow", SettingKind::kTexts, "CODE", "",
+           "Python that it runs: any, sha256:HASH, or a folder of zips; may "
+           "come "
+           "again"},
+          {"allow-pickle", SettingKind::kSwitch, "", "",
+           "runs Python functions of trainers that come as pickles"},
+          {"python", SettingKind::kText, "PATH", "",
+           "the interpreter for these; none: beside the binary, or python3"},
+          {"python-memory", SettingKind::kNumber, "BYTES", "0",
+           "of each of its processes; 0: a core's share of --memory"},
           {"tags", SettingKind::kTexts, "WORD", "",
            "shown with it to people; may come again"},
       })};
@@ -139,10 +151,26 @@ WorkerServer::Options OptionsOf(const Settings& settings) {
   if (options.cpus == 0) options.cpus = static_cast<int>(limits.cpus);
   options.memory_bytes = settings.number("memory");
   if (options.memory_bytes == 0) options.memory_bytes = limits.memory_bytes / 2;
+  options.python = settings.text("python").empty()
+                       ? FindPython()
+                       : FindProgram(settings.text("python"));
+  options.python_bytes = settings.number("python-memory");
   const rpc::ServerSecurity security = SecurityOf(settings);
   options.credentials = {security.ca_file, security.cert_file,
                          security.key_file, security.token_file, "worker"};
   return options;
+}
+
+std::vector<std::string> UnsafeCode(const service::CodeRules& rules) {
+  std::vector<std::string> unsafe;
+  const char* const who = "whoever may open jobs runs programs as this user";
+  if (rules.accepts_any()) {
+    unsafe.push_back(absl::StrCat("--code-allow any: ", who));
+  }
+  if (rules.accepts_pickles()) {
+    unsafe.push_back(absl::StrCat("--allow-pickle: ", who));
+  }
+  return unsafe;
 }
 
 windows::HttpServer::Pages PagesOf(const WorkerServer& worker) {
@@ -208,6 +236,12 @@ int RunWorker(const std::vector<std::string>& args) {
     options.files = allowed.get();
     options.allowed = settings.texts("allow");
   }
+  auto rules = service::CodeRules::Make(settings.texts("code-allow"),
+                                        settings.is_on("allow-pickle"));
+  if (!rules.ok()) return Failed(rules.status());
+  options.code = *std::move(rules);
+  // Code of others could read this process's words and keys.
+  if (!options.code.accepts_none()) pool::HideThisProcess();
   const auto worker = WorkerServer::Start(options);
   if (!worker.ok()) return Failed(worker.status());
   auto pages = ShowPages(settings, PagesOf(**worker));
@@ -216,12 +250,18 @@ int RunWorker(const std::vector<std::string>& args) {
        rpc::UnsafeSettings(options.listen, security)) {
     std::cerr << "penstock worker: unsafe: " << unsafe << "\n";
   }
-  log.Write("started", {{"version", session::kVersion},
-                        {"address", (*worker)->address()},
-                        {"dispatcher", options.dispatcher},
-                        {"tls", security.ca_file.empty() ? "no" : "yes"},
-                        {"tokens", security.token_file.empty() ? "no" : "yes"},
-                        {"allow", absl::StrJoin(options.allowed, ",")}});
+  for (const std::string& unsafe : UnsafeCode(options.code)) {
+    std::cerr << "penstock worker: unsafe: " << unsafe << "\n";
+  }
+  log.Write("started",
+            {{"version", session::kVersion},
+             {"address", (*worker)->address()},
+             {"dispatcher", options.dispatcher},
+             {"tls", security.ca_file.empty() ? "no" : "yes"},
+             {"tokens", security.token_file.empty() ? "no" : "yes"},
+             {"allow", absl::StrJoin(options.allowed, ",")},
+             {"code", absl::StrJoin(options.code.accepted(), ",")},
+             {"pickles", options.code.accepts_pickles() ? "yes" : "no"}});
   // The address is the last word, for programs.
   std::cout << "worker";
   if (*pages != nullptr) {
@@ -245,6 +285,7 @@ int RunWorker(const std::vector<std::string>& args) {
                  "it will notice\n";
   }
   std::cout.flush();
+  (*worker)->LeaveNothing();
   // What is open ends with the process.
   _exit(0);
 }

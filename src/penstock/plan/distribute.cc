@@ -27,20 +27,37 @@ absl::Status Refused(const Plan& plan, int node, absl::string_view message,
       node);
 }
 
-absl::Status CheckFunctions(const Plan& plan) {
+// Why workers cannot run a Python function; empty: they can.
+std::string WhyNot(const Distribution& distribution,
+                   const std::string& function) {
+  for (const Distribution::PythonFunction& each : distribution.functions()) {
+    if (each.function() != function) continue;
+    return each.document().empty() ? each.refusal() : "";
+  }
+  return "Write it with Penstock's functions, or move it behind distribute().";
+}
+
+// `plan` is what workers run.
+absl::Status CheckFunctions(const Distribution& distribution,
+                            const Plan& plan) {
   for (int i = 0; i < plan.nodes_size(); ++i) {
     for (const Function* function : FunctionsOf(plan.nodes(i))) {
       if (function->has_python()) {
-        return Refused(
-            plan, i,
-            absl::StrCat("workers run native functions; got ",
-                         NodeName(plan, i), ", whose function runs as Python: ",
-                         function->python().reason()),
-            "Write it with Penstock's functions, or move it behind "
-            "distribute().");
+        const std::string advice =
+            WhyNot(distribution, function->python().capture());
+        if (!advice.empty()) {
+          return Refused(
+              plan, i,
+              absl::StrCat("workers run native functions, and those of code ",
+                           "that they accept; got ", NodeName(plan, i),
+                           ", whose function runs as Python: ",
+                           function->python().reason()),
+              advice);
+        }
       }
       if (function->has_dataset()) {
-        PENSTOCK_RETURN_IF_ERROR(CheckFunctions(function->dataset()));
+        PENSTOCK_RETURN_IF_ERROR(
+            CheckFunctions(distribution, function->dataset()));
       }
     }
   }
@@ -103,9 +120,12 @@ absl::Status CheckSettings(const Distribution& distribution) {
 // Its output is what the division's first node is said to give.
 absl::StatusOr<Division> DivisionOf(const Distribution& distribution) {
   PENSTOCK_RETURN_IF_ERROR(CheckSettings(distribution));
-  PENSTOCK_RETURN_IF_ERROR(CheckFunctions(distribution.plan()));
-  return DivideFor(distribution.plan(), distribution.visitation(),
-                   distribution.sharding());
+  PENSTOCK_ASSIGN_OR_RETURN(
+      Division division,
+      DivideFor(distribution.plan(), distribution.visitation(),
+                distribution.sharding()));
+  PENSTOCK_RETURN_IF_ERROR(CheckFunctions(distribution, division.remote));
+  return division;
 }
 
 // What rows of several readers, or some that are lost or come from several

@@ -91,6 +91,32 @@ TEST(DistributeTest, ReadersShareRowsWhoseNumberIsNotKnown) {
   EXPECT_TRUE(plan.nodes(0).cardinality().has_unknown());
 }
 
+Plan PythonMap(const Plan& input) {
+  Function function;
+  function.set_name("f");
+  *function.mutable_output() = plan_testing::TensorOf(INT64);
+  function.mutable_python()->set_capture("python-1");
+  function.mutable_python()->set_identity("f");
+  function.mutable_python()->set_reason("the test says so");
+  return Map(input, function);
+}
+
+Node Shipped(const std::string& document, const std::string& refusal) {
+  Node node = Asked();
+  Distribution::PythonFunction& function =
+      *node.mutable_received()->mutable_distribution()->add_functions();
+  function.set_function("python-1");
+  function.set_document(document);
+  function.set_refusal(refusal);
+  return node;
+}
+
+TEST(DistributeTest, PythonGoesToWorkersIfItTravels) {
+  const Plan plan = AppendOrDie({PythonMap(Range(10))}, Shipped("bytes-1", ""));
+  EXPECT_THAT(NamesOf(plan), testing::ElementsAre("distribute_2"));
+  EXPECT_TRUE(Validate(plan).ok()) << Validate(plan);
+}
+
 struct RefusalCase {
   std::string name;
   Plan input;
@@ -126,6 +152,10 @@ INSTANTIATE_TEST_SUITE_P(
         {"ReaderBeyond", Range(3),
          With([](Distribution& d) { d.set_reader(1); }),
          "reader must be in [0, 1)"},
+        {"Python", PythonMap(Range(3)), Asked(),
+         "runs as Python: the test says so"},
+        {"PythonWithoutName", PythonMap(Range(3)), Shipped("", "is a lambda"),
+         "is a lambda"},
         {"Compression", Range(3),
          With([](Distribution& d) { d.set_compression("gzip"); }),
          "got \"gzip\""},

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
+#include "penstock/pool/result_memory.h"
 
 namespace penstock::pool {
 namespace {
@@ -104,9 +104,10 @@ class CallHandle final : public engine::PendingRows {
 // The thread that talks to the processes.
 class Supervisor final {
  public:
-  Supervisor(int processes, size_t memory_bytes)
-      : max_processes_(static_cast<size_t>(processes)),
-        arena_(std::make_shared<Arena>(memory_bytes)),
+  explicit Supervisor(const PythonPool::Options& options)
+      : options_(options),
+        max_processes_(static_cast<size_t>(std::max(1, options.processes))),
+        arena_(std::make_shared<Arena>(options.memory_bytes)),
         event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   ~Supervisor() {
@@ -143,6 +144,11 @@ class Supervisor final {
       functions_.erase(found);
     }
     Nudge();
+  }
+
+  bool is_own_thread() {
+    MutexLock lock(&mutex_);
+    return thread_.get_id() == std::this_thread::get_id();
   }
 
   PythonTimes times() {
@@ -190,6 +196,7 @@ class Supervisor final {
     Progress seen = {};
     int64_t seen_since = 0;
     uint64_t cpu_nanos = 0;  // that it last told
+    int64_t busy_at = 0;     // when it was last seen with something to do
   };
   using WorkerIt = std::list<Worker>::iterator;
 
@@ -225,9 +232,23 @@ class Supervisor final {
       }
       Forget();
       Assign();
+      EndIdle();
       NotePhase();
     }
     workers_.clear();
+  }
+
+  void EndIdle() {
+    if (options_.idle_nanos <= 0) return;
+    const int64_t now = SteadyClock().NowNanos();
+    for (auto worker = workers_.begin(); worker != workers_.end();) {
+      const auto current = worker++;
+      if (!current->running.empty() || current->busy_at == 0) {
+        current->busy_at = now;
+      } else if (now - current->busy_at > options_.idle_nanos) {
+        workers_.erase(current);
+      }
+    }
   }
 
   void NotePhase() {
@@ -282,13 +303,14 @@ class Supervisor final {
     }
     arena_->Free(running.in);
     running.call->nanos = static_cast<int64_t>(message.nanos);
-    running.call->Finish(ResultOf(running, message, fds, text));
+    running.call->Finish(
+        ResultOf(running, message, fds, text, worker->process.is_confined()));
     if (worker->is_retiring && worker->running.empty()) workers_.erase(worker);
   }
 
   absl::StatusOr<Chunk> ResultOf(Running& running, const FromWorker& message,
                                  std::vector<Descriptor>& fds,
-                                 const std::string& text) {
+                                 const std::string& text, bool is_confined) {
     PoolCall& call = *running.call;
     std::shared_ptr<void> room;
     if (running.out.size > 0) {
@@ -306,8 +328,15 @@ class Supervisor final {
         return absl::InternalError("a Python process gave too much");
       }
       bytes = Buffer(room, running.out.data, message.bytes);
+      // It could change while it is looked at.
+      if (is_confined) bytes = CopyOf(bytes);
     } else {
-      PENSTOCK_ASSIGN_OR_RETURN(bytes, Map(fds, message.bytes));
+      if (fds.empty()) {
+        return absl::InternalError("a Python process gave no memory");
+      }
+      PENSTOCK_ASSIGN_OR_RETURN(bytes, is_confined
+                                           ? ReadFrom(fds[0], message.bytes)
+                                           : MapOf(fds[0], message.bytes));
     }
     PENSTOCK_ASSIGN_OR_RETURN(Chunk result, Decode(bytes));
     if (result.rows > 0) {
@@ -317,21 +346,6 @@ class Supervisor final {
     Merge(errors, result.errors);
     result.errors = std::move(errors);
     return result;
-  }
-
-  static absl::StatusOr<Buffer> Map(const std::vector<Descriptor>& fds,
-                                    uint64_t bytes) {
-    if (fds.empty()) {
-      return absl::InternalError("a Python process gave no memory");
-    }
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                      fds[0].get(), 0);
-    if (data == MAP_FAILED) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("cannot map ", bytes, " bytes of a result"));
-    }
-    return Buffer(Owner(data, [bytes](void* at) { munmap(at, bytes); }), data,
-                  bytes);
   }
 
   // Ends rows past their deadline, and processes that nobody waits for.
@@ -466,8 +480,9 @@ class Supervisor final {
     }
     if (best != workers_.end() && best->running.empty()) return best;
     const auto wanted = static_cast<size_t>(call.settings.processes);
-    const size_t most =
-        wanted > 0 ? std::min(wanted, max_processes_ * 16) : max_processes_;
+    const size_t allowed =
+        options_.may_grow ? max_processes_ * 16 : max_processes_;
+    const size_t most = wanted > 0 ? std::min(wanted, allowed) : max_processes_;
     if (workers_.size() < most) {
       absl::StatusOr<WorkerProcess> process = WorkerProcess::Start(command);
       if (process.ok()) {
@@ -544,6 +559,7 @@ class Supervisor final {
     return worker.process.Send(message, info.fd);
   }
 
+  const PythonPool::Options options_;
   const size_t max_processes_;
   const std::shared_ptr<Arena> arena_;
   const Descriptor event_;
@@ -567,11 +583,17 @@ class Supervisor final {
   std::thread thread_;
 };
 
-PythonPool::PythonPool(int processes, size_t memory_bytes)
-    : processes_(std::max(1, processes)),
-      supervisor_(std::make_shared<Supervisor>(processes_, memory_bytes)) {}
+PythonPool::PythonPool(const Options& options)
+    : processes_(std::max(1, options.processes)),
+      supervisor_(std::make_shared<Supervisor>(options)) {}
 
-PythonPool::~PythonPool() = default;
+PythonPool::~PythonPool() {
+  // A thread cannot wait for itself.
+  if (!supervisor_->is_own_thread()) return;
+  std::thread([last = std::move(supervisor_)]() mutable {
+    last.reset();
+  }).detach();
+}
 
 void PythonPool::AddFunction(const std::string& id, Descriptor memory,
                              uint64_t bytes, PythonCommand command,

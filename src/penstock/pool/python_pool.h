@@ -21,16 +21,27 @@ namespace penstock::pool {
 class PoolCall;
 class Supervisor;
 
-// Thread-safe. Starts no process before the first call; then as many as there
-// are cores to use, kept until the pool ends.
+// Thread-safe. Starts no process before the first call; then as many as
+// `processes`, kept until the pool ends.
 //
 // A process that ends in the middle of a row is replaced, and its rows are
 // given to another; a row in which a second process ends is an error. A row
 // past its deadline is one at once. What a call was given and what came of it
-// lie in shared memory, bounded by `memory_bytes`.
+// lie in shared memory, bounded by `memory_bytes`; of a confined process, what
+// came of it is copied before anybody looks at it.
 class PythonPool final : public engine::RowFunctions {
  public:
-  PythonPool(int processes, size_t memory_bytes);
+  struct Options {
+    int processes = 1;
+    size_t memory_bytes = 0;
+    // Whether a call may ask for more processes than these.
+    bool may_grow = true;
+    // A process that has nothing to do for so long is ended; 0: none is.
+    int64_t idle_nanos = 0;
+  };
+
+  explicit PythonPool(const Options& options);
+  // Waits for the processes to end, unless a call's own `done` has dropped it.
   ~PythonPool() override;
 
   // Function `id`: `bytes` of `memory`, as python/penstock/_pool_worker.py
@@ -50,7 +61,7 @@ class PythonPool final : public engine::RowFunctions {
 
  private:
   const int processes_;
-  const std::shared_ptr<Supervisor> supervisor_;
+  std::shared_ptr<Supervisor> supervisor_;
 };
 
 }  // namespace penstock::pool

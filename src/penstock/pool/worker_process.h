@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/base/socket.h"
 #include "penstock/data/arena.h"
+#include "penstock/pool/confinement.h"
 
 namespace penstock::pool {
 
@@ -26,6 +28,8 @@ struct PythonCommand {
   // The trainer's standard output and error: what functions print goes there.
   int stdout_fd = -1;
   int stderr_fd = -1;
+  // Set: it runs code of others, instead of `path` and `directory`.
+  std::optional<Confinement> confinement;
 };
 
 // To the process.
@@ -87,6 +91,9 @@ class WorkerProcess final {
   int fd() const { return socket_.get(); }
   pid_t pid() const { return pid_.value; }
 
+  // What it writes may be meant to do harm.
+  bool is_confined() const { return !directory_.empty(); }
+
   // Cancelled if it is gone.
   absl::Status Send(const ToWorker& message, int fd_to_send = -1);
   absl::Status Receive(FromWorker& message, std::vector<Descriptor>& fds,
@@ -115,6 +122,7 @@ class WorkerProcess final {
 
   Descriptor socket_;
   Pid pid_;
+  std::string directory_;  // of a confined one; it goes with it
   std::shared_ptr<Progress> progress_;
 };
 

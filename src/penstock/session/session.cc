@@ -92,9 +92,9 @@ Session::Session(const HostLimits& limits, Descriptor service_socket)
       memory_(std::make_shared<engine::MemoryBudget>(
           BudgetOf(limits), engine::KeptRows::ReclaimFrom(kept_))),
       instances_(RandomWord),
-      python_(static_cast<int>(limits.cpus),
-              static_cast<size_t>(
-                  std::max(limits.memory_bytes / 8, kMinArenaBytes))),
+      python_({.processes = static_cast<int>(limits.cpus),
+               .memory_bytes = static_cast<size_t>(
+                   std::max(limits.memory_bytes / 8, kMinArenaBytes))}),
       speeds_(Speeds::RealOptions()),
       executor_(static_cast<int>(limits.cpus)) {}
 

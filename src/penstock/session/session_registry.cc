@@ -25,7 +25,7 @@ absl::StatusOr<Response> Session::DoRegister(const Register& call) {
                             plan::Distribute(plan, std::move(node)));
   PENSTOCK_ASSIGN_OR_RETURN(
       const service::PlanBundle bundle,
-      service::BundleOf(distributed.nodes(0).received().distribution().plan(),
+      service::BundleOf(distributed.nodes(0).received().distribution(),
                         call.defaults(), call.working_directory(), &service_));
   Response response;
   PENSTOCK_ASSIGN_OR_RETURN(

@@ -103,7 +103,9 @@ class ParallelMapStream final : public Stream {
         start_(std::move(start)),
         min_task_nanos_((function == nullptr ? kProcessFactor : 1) *
                         scope.run->environment.min_shared_nanos),
-        task_size_(min_task_nanos_),
+        learnt_rows_(options.learnt_rows),
+        task_size_(min_task_nanos_,
+                   learnt_rows_ == nullptr ? 1 : learnt_rows_->load()),
         function_(std::move(function)),
         is_shared_(function_ == nullptr),
         knobs_(scope.run->knobs[info.id]),
@@ -289,12 +291,14 @@ class ParallelMapStream final : public Stream {
   void Learn(const Chunk& chunk, int64_t nanos) {
     num_short_ = nanos < min_task_nanos_ / 2 ? num_short_ + 1 : 0;
     task_size_.Learn(chunk.rows, ApproximateBytes(chunk), nanos);
+    if (learnt_rows_ != nullptr) learnt_rows_->store(task_size_.rows());
   }
 
   const Scope scope_;
   const std::unique_ptr<Stream> input_;
   const StartRows start_;
   const int64_t min_task_nanos_;
+  const std::shared_ptr<std::atomic<int64_t>> learnt_rows_;
   TaskSize task_size_;
   // Computes rows here until is_shared_; may be null.
   const std::shared_ptr<const Evaluator> function_;

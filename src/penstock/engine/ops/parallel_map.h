@@ -2,6 +2,7 @@
 // function at once, and a bounded window puts their results back in order.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -30,6 +31,9 @@ struct ParallelMapOptions {
   bool is_exact = false;
   // Rows of a chunk, at most.
   int64_t max_rows = kMaxChunkRows;
+  // Rows that a chunk had in the streams before this one; null: it begins with
+  // one row.
+  std::shared_ptr<std::atomic<int64_t>> learnt_rows;
   // Whose rows the stream's are.
   Stream::Counts counts = Stream::Counts::kAll;
 };

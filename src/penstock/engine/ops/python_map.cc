@@ -1,5 +1,7 @@
 #include "penstock/engine/ops/python_map.h"
 
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "penstock/base/status.h"
@@ -19,6 +21,8 @@ OperatorOr MakePythonMap(const plan::Function& function,
   PENSTOCK_ASSIGN_OR_RETURN(const ElementSpec result,
                             plan::FromProto(function.output()));
   call.result = result.Flatten();
+  // Shares of a plan are short: most of one would be spent with learning.
+  auto learnt = std::make_shared<std::atomic<int64_t>>(1);
   return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(StartRows start,
                               StartInProcesses(function, call, scope, info));
@@ -30,6 +34,7 @@ OperatorOr MakePythonMap(const plan::Function& function,
         options.deterministic.value_or(scope.run->options.is_deterministic);
     map.is_exact = scope.run->options.is_row_exact;
     if (options.keeps_input) map.counts = Stream::Counts::kTime;
+    if (scope.run->options.part.has_value()) map.learnt_rows = learnt;
     return MakeParallelMapStream(scope, info, std::move(stream),
                                  std::move(start), map);
   });

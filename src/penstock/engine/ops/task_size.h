@@ -9,8 +9,10 @@ namespace penstock::engine {
 // Begins with one row and learns from tasks as they end. Not thread-safe.
 class TaskSize final {
  public:
-  // A task that takes less than `min_nanos` is not worth handing over.
-  explicit TaskSize(int64_t min_nanos) : min_nanos_(min_nanos) {}
+  // A task that takes less than `min_nanos` is not worth handing over. The
+  // first ones have `rows` rows.
+  explicit TaskSize(int64_t min_nanos, int64_t rows = 1)
+      : min_nanos_(min_nanos), rows_(rows) {}
 
   int64_t rows() const { return rows_; }
 
@@ -21,7 +23,7 @@ class TaskSize final {
 
  private:
   const int64_t min_nanos_;
-  int64_t rows_ = 1;
+  int64_t rows_;
 };
 
 }  // namespace penstock::engine

@@ -1,7 +1,10 @@
 #include "penstock/service/client/consumer.h"
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
@@ -108,7 +111,7 @@ absl::StatusOr<Consumer::Source> Consumer::SourceOf(
   pipeline.registered = distribution.registered();
   if (pipeline.registered.empty()) {
     PENSTOCK_ASSIGN_OR_RETURN(
-        PlanBundle bundle, BundleOf(distribution.plan(), options_.defaults,
+        PlanBundle bundle, BundleOf(distribution, options_.defaults,
                                     options_.directory, environment.sources));
     if (division.by_worker) {
       bundle.set_visitation(distribution.visitation());

@@ -2,9 +2,11 @@
 
 #include <grpcpp/client_context.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
@@ -43,6 +45,44 @@ absl::Status NotRegistered(const plan::Distribution& service,
       "\n  `penstock registered ", service.address(), "` lists them."));
 }
 
+// What of this process the plan names: arrays, functions and their code.
+absl::Status AddCaptures(const plan::Distribution& distribution,
+                         engine::RowSources* sources, PlanBundle& bundle) {
+  const auto copy = [&](const std::string& id,
+                        std::string& into) -> absl::Status {
+    if (sources == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the array ", id, " is not here"));
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(const Buffer bytes, sources->Capture(id));
+    into.assign(bytes.As<char>(), bytes.size());
+    return absl::OkStatus();
+  };
+  std::vector<std::string> ids = plan::CapturesOf(distribution.plan());
+  for (const plan::Distribution::PythonFunction& each :
+       distribution.functions()) {
+    const auto named = std::find(ids.begin(), ids.end(), each.function());
+    if (named == ids.end()) continue;
+    ids.erase(named);
+    if (each.document().empty()) continue;  // it runs here
+    PlanBundle::Capture* function = bundle.add_functions();
+    function->set_id(each.function());
+    PENSTOCK_RETURN_IF_ERROR(copy(each.document(), *function->mutable_bytes()));
+  }
+  for (const std::string& id : ids) {
+    PlanBundle::Capture* capture = bundle.add_captures();
+    capture->set_id(id);
+    PENSTOCK_RETURN_IF_ERROR(copy(id, *capture->mutable_bytes()));
+  }
+  if (bundle.functions().empty() || !distribution.has_code()) {
+    return absl::OkStatus();
+  }
+  PlanBundle::Code* code = bundle.mutable_code();
+  code->set_sha256(distribution.code().sha256());
+  *code->mutable_contents() = distribution.code().contents();
+  return copy(distribution.code().archive(), *code->mutable_archive());
+}
+
 }  // namespace
 
 rpc::Credentials CredentialsOf(const plan::Distribution& distribution) {
@@ -50,24 +90,15 @@ rpc::Credentials CredentialsOf(const plan::Distribution& distribution) {
           distribution.key_file(), distribution.token_file()};
 }
 
-absl::StatusOr<PlanBundle> BundleOf(const plan::Plan& plan,
+absl::StatusOr<PlanBundle> BundleOf(const plan::Distribution& distribution,
                                     const plan::Options& defaults,
                                     const std::string& directory,
                                     engine::RowSources* sources) {
   PlanBundle bundle;
-  bundle.set_plan(plan.SerializeAsString());
+  bundle.set_plan(distribution.plan().SerializeAsString());
   *bundle.mutable_defaults() = defaults;
   bundle.set_directory(directory);
-  for (const std::string& id : plan::CapturesOf(plan)) {
-    if (sources == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the array ", id, " is not here"));
-    }
-    PENSTOCK_ASSIGN_OR_RETURN(const Buffer bytes, sources->Capture(id));
-    PlanBundle::Capture* capture = bundle.add_captures();
-    capture->set_id(id);
-    capture->set_bytes(bytes.As<char>(), bytes.size());
-  }
+  PENSTOCK_RETURN_IF_ERROR(AddCaptures(distribution, sources, bundle));
   return bundle;
 }
 

@@ -38,6 +38,10 @@ std::string PlanIdOf(const std::string& bytes) {
   plan::Plan plan;
   if (bundle.ParseFromString(bytes) && plan.ParseFromString(bundle.plan())) {
     bundle.set_plan(plan::Fingerprint(plan));
+    // Of one process; the fingerprint says which is which.
+    for (PlanBundle::Capture& function : *bundle.mutable_functions()) {
+      function.clear_id();
+    }
     named = bundle.SerializeAsString();
   }
   unsigned char digest[EVP_MAX_MD_SIZE];

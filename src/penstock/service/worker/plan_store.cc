@@ -28,7 +28,8 @@ absl::StatusOr<Buffer> CapturedRows::Capture(const std::string& id) {
   return found->second;
 }
 
-absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle) {
+absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
+                                      PythonHost* python) {
   PlanBundle parsed;
   plan::Plan plan;
   if (!parsed.ParseFromString(bundle) || !plan.ParseFromString(parsed.plan())) {
@@ -54,6 +55,11 @@ absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle) {
       ready->pipeline,
       engine::Pipeline::Build(ready->division.remote, ready->defaults,
                               ready->captures.get()));
+  if (python == nullptr) {
+    PENSTOCK_RETURN_IF_ERROR(CodeRules().Check(parsed));
+  } else {
+    PENSTOCK_ASSIGN_OR_RETURN(ready->functions, python->Open(parsed));
+  }
   return ready;
 }
 
@@ -73,7 +79,7 @@ absl::StatusOr<PlanPtr> PlanStore::Get(const std::string& plan) {
   }
   absl::StatusOr<PlanPtr> ready = [&]() -> absl::StatusOr<PlanPtr> {
     PENSTOCK_ASSIGN_OR_RETURN(const std::string bytes, fetch_(plan));
-    return MakeReadyPlan(bytes);
+    return MakeReadyPlan(bytes, python_);
   }();
   MutexLock lock(&mutex_);
   if (ready.ok()) {

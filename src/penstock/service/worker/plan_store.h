@@ -13,6 +13,7 @@
 #include "penstock/engine/pipeline.h"
 #include "penstock/engine/row_source.h"
 #include "penstock/plan/divide.h"
+#include "penstock/service/worker/python_host.h"
 
 namespace penstock::service {
 
@@ -38,14 +39,18 @@ struct ReadyPlan {
   std::shared_ptr<const engine::Pipeline> pipeline;
   plan::Options defaults;
   std::unique_ptr<CapturedRows> captures;
+  // Of the user's Python; null: it has none.
+  std::shared_ptr<engine::RowFunctions> functions;
   std::string directory;  // where relative names start from
 };
 using PlanPtr = std::shared_ptr<const ReadyPlan>;
 
 // What a PlanBundle's bytes say. Trusts nothing in them: InvalidArgument,
 // located, for a plan that is not valid or cannot be divided, DataLoss for
-// bytes that are no PlanBundle.
-absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle);
+// bytes that are no PlanBundle. Its Python functions are run by `python`, which
+// may refuse them; null: all are refused.
+absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
+                                      PythonHost* python = nullptr);
 
 // Keeps the plans that were used last. What is still used elsewhere lives on
 // there. Thread-safe.
@@ -55,8 +60,9 @@ class PlanStore final {
   using Fetch =
       std::function<absl::StatusOr<std::string>(const std::string& plan)>;
 
-  explicit PlanStore(Fetch fetch, size_t max_plans = 16)
-      : fetch_(std::move(fetch)), max_plans_(max_plans) {}
+  explicit PlanStore(Fetch fetch, size_t max_plans = 16,
+                     PythonHost* python = nullptr)
+      : fetch_(std::move(fetch)), max_plans_(max_plans), python_(python) {}
 
   // Waits until it is here. A plan is fetched once, however many ask for it;
   // a failure is forgotten, and the next one who asks tries again.
@@ -74,6 +80,7 @@ class PlanStore final {
 
   const Fetch fetch_;
   const size_t max_plans_;
+  PythonHost* const python_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<std::string, Entry> plans_ ABSL_GUARDED_BY(mutex_);

@@ -42,6 +42,10 @@ WorkerReport WorkerServer::Report() const {
   report.set_output_bytes(counted.output_bytes);
   for (const std::string& tag : options_.tags) report.add_tags(tag);
   for (const std::string& path : options_.allowed) report.add_allowed(path);
+  for (const std::string& each : options_.code.accepted()) {
+    report.add_accepted_code(each);
+  }
+  report.set_accepts_pickles(options_.code.accepts_pickles());
   for (const auto& link : reads_.links.Describe()) *report.add_links() = link;
   MutexLock lock(&mutex_);
   report.set_is_draining(is_draining_);

@@ -29,6 +29,8 @@ constexpr int64_t kRetryNanos = 100 * kMillisecond;
 constexpr int64_t kMaxRetryNanos = 2'000 * kMillisecond;
 constexpr size_t kReadThreads = 64;
 constexpr size_t kErrandThreads = 16;
+constexpr size_t kMaxPlans = 16;
+constexpr int64_t kMinPythonBytes = int64_t{512} << 20;
 constexpr int64_t kMinArenaBytes = int64_t{64} << 20;
 
 uint64_t RandomWord() {
@@ -65,6 +67,21 @@ int64_t ArenaBytes(const WorkerServer::Options& options) {
   return std::max(options.memory_bytes / 4, kMinArenaBytes);
 }
 
+PythonHost::Options PythonOptions(const WorkerServer::Options& options) {
+  PythonHost::Options python;
+  python.rules = options.code;
+  python.interpreter = options.python;
+  python.version = options.version;
+  python.processes = options.cpus;
+  python.rows_bytes = std::max(options.memory_bytes / 8, kMinArenaBytes);
+  python.process_bytes = options.python_bytes;
+  if (python.process_bytes <= 0) {
+    python.process_bytes =
+        std::max(options.memory_bytes / options.cpus, kMinPythonBytes);
+  }
+  return python;
+}
+
 absl::Status HandedOver() {
   return absl::NotFoundError(
       "the worker does not hold that bundle any more: it drains");
@@ -87,10 +104,11 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
                                              worker->options_.credentials));
   const std::shared_ptr<Dispatcher::Stub> stub = Dispatcher::NewStub(channel);
   const rpc::Credentials& credentials = worker->options_.credentials;
-  worker->plans_ =
-      std::make_unique<PlanStore>([stub, credentials](const std::string& plan) {
+  worker->plans_ = std::make_unique<PlanStore>(
+      [stub, credentials](const std::string& plan) {
         return FetchPlan(*stub, credentials, plan);
-      });
+      },
+      kMaxPlans, &worker->python_);
   worker->epochs_ = std::make_unique<EpochFilesStore>(
       worker->files_, [stub, credentials](uint64_t manifest) {
         return FetchManifest(*stub, credentials, manifest);
@@ -132,6 +150,7 @@ WorkerServer::WorkerServer(Options options)
       output_(OutputBudget::Make(ArenaBytes(options_) / 2)),
       rows_(std::make_shared<engine::MemoryBudget>(options_.memory_bytes / 2)),
       instances_(RandomWord),
+      python_(PythonOptions(options_)),
       io_pool_(kReadThreads),
       executor_(options_.cpus),
       errands_(kErrandThreads) {}
@@ -359,13 +378,25 @@ engine::Environment WorkerServer::MakeEnvironment(const ReadyPlan& plan) const {
   }
   environment.caches = &self->caches_;
   environment.sources = plan.captures.get();
+  environment.functions = plan.functions.get();
   environment.frames = memory_;
   return environment;
 }
 
+absl::StatusOr<PlanPtr> WorkerServer::FindPlan(const Lease& lease) {
+  absl::StatusOr<PlanPtr> plan = plans_->Get(lease.plan());
+  if (absl::IsPermissionDenied(plan.status()) ||
+      absl::IsFailedPrecondition(plan.status())) {
+    return absl::Status(plan.status().code(),
+                        absl::StrCat("at the worker ", address_, ": ",
+                                     plan.status().message()));
+  }
+  return plan;
+}
+
 absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
   BundleRun::Setup setup;
-  PENSTOCK_ASSIGN_OR_RETURN(setup.plan, plans_->Get(lease.plan()));
+  PENSTOCK_ASSIGN_OR_RETURN(setup.plan, FindPlan(lease));
   PENSTOCK_ASSIGN_OR_RETURN(
       const EpochFilesPtr files,
       epochs_->Get(setup.plan->directory, lease.manifest()));
@@ -423,7 +454,7 @@ void WorkerServer::Prepare(const Lease& lease,
 void WorkerServer::Survey(const Lease& lease) {
   absl::StatusOr<Manifest> manifest;
   for (int tries = 0;; ++tries) {
-    absl::StatusOr<PlanPtr> plan = plans_->Get(lease.plan());
+    absl::StatusOr<PlanPtr> plan = FindPlan(lease);
     if (WaitToRetry(plan.status(), tries)) continue;
     if (plan.ok()) {
       manifest = MakeManifest(**plan, files_, MakeEnvironment(**plan),

@@ -32,6 +32,7 @@
 #include "penstock/service/worker/local_frames.h"
 #include "penstock/service/worker/output_budget.h"
 #include "penstock/service/worker/plan_store.h"
+#include "penstock/service/worker/python_host.h"
 #include "penstock/service/worker/read_call.h"
 #include "penstock/service/worker/worker_state.h"
 #include "penstock/worker.pb.h"
@@ -58,10 +59,13 @@ class WorkerServer final {
         check_caller;
     std::vector<std::string> tags;     // of the machine, for people
     std::vector<std::string> allowed;  // what `files` allows, for people
-    EventLog* log = nullptr;           // null: nothing is said
-    int cpus = 0;                      // 0: all that there are
-    int64_t memory_bytes = 0;          // 0: half of the machine's
-    uint32_t max_running = 0;          // bundles at once; 0: cpus
+    CodeRules code;                    // whose Python it runs
+    std::string python;                // the interpreter for that
+    int64_t python_bytes = 0;  // of a process; 0: its share of memory_bytes
+    EventLog* log = nullptr;   // null: nothing is said
+    int cpus = 0;              // 0: all that there are
+    int64_t memory_bytes = 0;  // 0: half of the machine's
+    uint32_t max_running = 0;  // bundles at once; 0: cpus
     uint32_t max_held = 16;
     std::string version;  // of the product, for people
     // Readers of a worker that drains may go on for so long.
@@ -105,6 +109,8 @@ class WorkerServer final {
   // Whether nothing is held any more, and the dispatcher knows, or has never
   // answered.
   bool WaitUntilDrained(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes what it has on disk, for a process that ends at once.
+  void LeaveNothing() { python_.LeaveNothing(); }
   // Why the dispatcher will never talk to it; OK as long as it may.
   absl::Status refusal() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -159,6 +165,7 @@ class WorkerServer final {
   void Prepare(const Lease& lease, const std::shared_ptr<BundleRun>& run)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Survey(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<PlanPtr> FindPlan(const Lease& lease);
   absl::StatusOr<BundleRun::Setup> MakeSetup(const Lease& lease);
   engine::Environment MakeEnvironment(const ReadyPlan& plan) const;
   // Whether it is worth trying again, after a while.
@@ -175,6 +182,7 @@ class WorkerServer final {
   const std::shared_ptr<engine::MemoryBudget> rows_;
   engine::CacheStore caches_;
   engine::Instances instances_;
+  PythonHost python_;
   std::unique_ptr<PlanStore> plans_;
   std::unique_ptr<EpochFilesStore> epochs_;
   std::unique_ptr<LocalFrames> local_;

@@ -1,0 +1,1 @@
+"""A package that tests send to workers."""
