@@ -64,6 +64,8 @@ struct Plan {
   bool is_calm() const;
   std::string ToString() const;
   bool is_by_worker() const { return is_static || is_each_worker; }
+  // What a lost worker had begun does not come again.
+  bool may_lose() const { return is_at_most_once || is_each_worker; }
 };
 
 struct Outcome {

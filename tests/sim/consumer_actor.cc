@@ -227,7 +227,7 @@ void ConsumerActor::Fill(Engine& engine) {
     std::optional<Row> row = engine.feed->Next();
     if (!row) return;
     // At most once, some of them may be lost.
-    if (!site_.plan.is_at_most_once && *row != engine.expected.front()) {
+    if (!site_.plan.may_lose() && *row != engine.expected.front()) {
       site_.failure =
           absl::StrCat("after a restore, a row of bundle ", row->front().first,
                        " came instead of one of bundle ",
@@ -296,7 +296,7 @@ void ConsumerActor::Train() {
   }
   if (engine.frames.empty()) {
     if (!engine.feed->has_ended()) return;
-    if (!engine.expected.empty() && !site_.plan.is_at_most_once) {
+    if (!engine.expected.empty() && !site_.plan.may_lose()) {
       site_.failure = "rows of a checkpoint did not come once more";
       return;
     }
