@@ -198,6 +198,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   using EnginePtr = std::shared_ptr<Engine>;
 
   void Open(const EnginePtr& engine);
+  void OnRefused(const absl::Status& status);
   void OnOpened(const EnginePtr& engine, const service::Opener& opener,
                 const service::OpenReply& reply);
   void Beat(const EnginePtr& engine);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sim/actors.h"
 
@@ -91,13 +92,8 @@ void ConsumerActor::Open(const EnginePtr& engine) {
           self->site_.world.Tell(absl::StrCat(
               "consumer ", self->number_,
               " may not open: ", std::string(reply.status().message())));
-          if (absl::IsInvalidArgument(reply.status())) {
-            self->site_.failure = absl::StrCat(
-                "refused: ", std::string(reply.status().message()));
-          }
-          if (absl::IsFailedPrecondition(reply.status()) &&
-              opener.request() == self->request_) {
-            self->has_failed_ = true;
+          if (opener.request() == self->request_) {
+            self->OnRefused(reply.status());
           }
           return;
         }
@@ -106,6 +102,19 @@ void ConsumerActor::Open(const EnginePtr& engine) {
       });
     });
   });
+}
+
+void ConsumerActor::OnRefused(const absl::Status& status) {
+  // It may be that others have taken their places already, and do not bring
+  // their states again. Nothing else is a reason: its checkpoint is valid, and
+  // nobody else goes on from one.
+  if (absl::IsFailedPrecondition(status) &&
+      absl::StrContains(status.message(), "needs the states of all")) {
+    has_failed_ = true;
+  } else if (absl::IsFailedPrecondition(status) ||
+             absl::IsInvalidArgument(status)) {
+    site_.failure = absl::StrCat("refused: ", std::string(status.message()));
+  }
 }
 
 void ConsumerActor::OnOpened(const EnginePtr& engine,

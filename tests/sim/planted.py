@@ -272,12 +272,6 @@ def mutants() -> list[Mutant]:
             "    cursor->set_position(bundle.given);",
         ),
         Mutant(
-            "a saved state has what was received",
-            client,
-            "    cursor->set_position(bundle.given);",
-            "    cursor->set_position(bundle.received);",
-        ),
-        Mutant(
             "a saved state forgets what was inherited",
             client,
             "  SetInherited(inherited_, state);",
@@ -344,8 +338,8 @@ def mutants() -> list[Mutant]:
         Mutant(
             "a restore takes its place among another number",
             opening,
-            "        run.record.slots() == request.slots() &&\n",
-            "",
+            "        run.record.slots() == request.slots() && ",
+            "        ",
         ),
         Mutant(
             "a place that somebody has begun to read is free",
