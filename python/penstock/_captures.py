@@ -58,7 +58,7 @@ class RowsCapture:
         import hashlib
 
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()
-        return _rows_from_bytes(data, f"bytes-{digest}")
+        return rows_from_bytes(data, f"bytes-{digest}")
 
     def send(self, engine: _engine.Engine) -> None:
         body = {"id": self.id, "bytes": self._size}

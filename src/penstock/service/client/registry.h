@@ -16,9 +16,9 @@ namespace penstock::service {
 // How a distribution's service is called.
 rpc::Credentials CredentialsOf(const plan::Distribution& distribution);
 
-// All that workers need to run a distribution's plan. `directory`: where relative
-// names start from. `sources` has what it names of this process: arrays,
-// functions and their code.
+// All that workers need to run a distribution's plan. `directory`: where
+// relative names start from. `sources` has what it names of this process:
+// arrays, functions and their code.
 absl::StatusOr<PlanBundle> BundleOf(const plan::Distribution& distribution,
                                     const plan::Options& defaults,
                                     const std::string& directory,
