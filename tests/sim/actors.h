@@ -41,6 +41,7 @@ struct Site {
   // Of the first generation: who computes a pass, and which one it has.
   std::map<uint64_t, uint64_t> worker_of_pass;
   std::map<uint64_t, uint64_t> pass_of_worker;
+  bool may_reader_end = false;  // any was told that nothing is left
   std::function<void()> restart_dispatcher;
 
   uint64_t ItemsOf(uint64_t bundle) const;

@@ -435,7 +435,10 @@ Plan Plan::Random(uint64_t seed) {
   plan.is_static = shape.Chance(0.5);
   plan.is_each_worker = !plan.is_static;
   if (plan.is_static) plan.bundles = static_cast<uint64_t>(plan.workers);
-  if (plan.is_each_worker) plan.is_ordered = false;
+  if (plan.is_each_worker) {
+    plan.is_ordered = false;
+    plan.restores = 0;  // they are refused
+  }
   plan.most_items *= 8;
   // What each worker runs for itself is not put together here.
   plan.group_size = plan.group_rows = 1;

@@ -157,6 +157,7 @@ void ConsumerActor::Beat(const EnginePtr& engine) {
     const auto dispatcher = self->site_.Listening();
     if (dispatcher == nullptr) return;
     dispatcher->OnClient(beat, [self, engine](const ClientReply& reply) {
+      self->site_.may_reader_end |= reply.phase() == ClientReply::NOTHING_LEFT;
       self->site_.Send([self, engine, reply] {
         if (!self->IsCurrent(engine) || self->has_left_) return;
         self->Act(engine, engine->client->OnReply(reply));

@@ -186,7 +186,9 @@ std::optional<service::ConsumerState> StateOf(const Saved& saved) {
   const uint64_t row = saved.place + saved.since.size();
   log.TrimTo(row);
   if (log.begin() != row) return std::nullopt;
-  return log.base();
+  service::ConsumerState state = log.base();
+  state.set_origin(log.origin());
+  return state;
 }
 
 }  // namespace penstock::sim

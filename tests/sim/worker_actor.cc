@@ -128,6 +128,7 @@ void WorkerActor::CheckIsIts(const Lease& lease) {
     fail();
   }
   if (!site_.plan.is_each_worker || lease.epoch().generation() > 1) return;
+  if (site_.may_reader_end) return;  // nobody may be there to read it
   const auto its = site_.worker_of_pass.emplace(lease.bundle(), id_);
   const auto only = site_.pass_of_worker.emplace(id_, lease.bundle());
   if (its.first->second != id_ || only.first->second != lease.bundle()) fail();

@@ -88,7 +88,9 @@ absl::StatusOr<ConsumerState> Consumer::StateOf(std::string_view sealed,
         "a state of several readers must lie between batches; got one among "
         "the elements that one batch was made into\n  Save it elsewhere.");
   }
-  return log.base();
+  ConsumerState state = log.base();
+  state.set_origin(log.origin());
+  return state;
 }
 
 void Consumer::RestoreFrom(std::vector<ConsumerState> states) {

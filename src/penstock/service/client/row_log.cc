@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/base/hash.h"
+
 namespace penstock::service {
 
-RowLog::RowLog(const Journal::Pass& pass) {
+RowLog::RowLog(const Journal::Pass& pass)
+    : origin_(HashBytes(pass.SerializeAsString())) {
   SetBase(pass.base());
   begin_ = end_ = pass.row();
   for (const Finished& finished : pass.finished()) {
@@ -29,6 +32,7 @@ void RowLog::SetBase(const ConsumerState& base) {
   fixed_.clear_done();
   fixed_.clear_open();
   fixed_.clear_kept();
+  fixed_.clear_origin();
   done_ = BundleSet(base.done());
   open_.clear();
   for (const Cursor& cursor : base.open()) {
@@ -128,6 +132,7 @@ ConsumerState RowLog::Wanted() const {
     }
   }
   ConsumerState state = base();
+  state.set_origin(origin_);
   for (const auto& [bundle, position] : named) {
     state.add_kept(bundle);
     if (open_.contains(bundle)) continue;

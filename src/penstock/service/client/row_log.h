@@ -63,6 +63,8 @@ class RowLog final {
   ConsumerState Wanted() const;
 
   Journal::Pass ToProto() const;
+  // ConsumerState.origin of states of it.
+  uint64_t origin() const { return origin_; }
 
  private:
   void SetBase(const ConsumerState& base);
@@ -73,6 +75,7 @@ class RowLog final {
   BundleSet done_;
   std::map<uint64_t, uint64_t> open_;  // bundle -> next position
   std::map<uint64_t, Finished> sizes_;
+  uint64_t origin_ = 0;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
   std::deque<Entry> entries_;

@@ -26,9 +26,10 @@ namespace {
 const std::map<std::string, std::string>& Allowed() {
   static const auto* const allowed = new std::map<std::string, std::string>{
       {"consumer",
-       "Hello AddPlan GetPlan Open BeatClient Release GetManifest Read"},
+       "Hello AddPlan GetPlan Unregister Open BeatClient Release GetManifest "
+       "Read"},
       {"worker", "Hello GetPlan BeatWorker GetManifest"},
-      {"admin", "Hello AddPlan GetPlan GetState Drain Cancel"},
+      {"admin", "Hello AddPlan GetPlan Unregister GetState Drain Cancel"},
   };
   return *allowed;
 }

@@ -22,6 +22,11 @@ bool IsRestoredFrom(const std::set<uint64_t>& restored,
   });
 }
 
+// What stands for ConsumerState.origin among the hashes of a generation.
+uint64_t HashOfOrigin(const ConsumerState& state) {
+  return Combine(state.origin(), state.slot());
+}
+
 }  // namespace
 
 absl::Status DispatcherState::CheckSame(const Run& run,
@@ -99,15 +104,39 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
 
 bool DispatcherState::IsOfNow(const Epoch& epoch, const ConsumerState& state) {
   return IsSame(state.epoch(), epoch.state->id()) ||
-         epoch.restored.contains(HashBytes(Bytes(state)));
+         epoch.restored.contains(HashBytes(Bytes(state))) ||
+         (state.origin() != 0 && epoch.restored.contains(HashOfOrigin(state)));
 }
 
 void DispatcherState::SetToNow(const Epoch& epoch, ConsumerState& state) {
   if (IsSame(state.epoch(), epoch.state->id())) return;
   *state.mutable_epoch() = epoch.state->id();
-  SetInherited(epoch.state->inherited(), state);
-  state.clear_done();
+  const Progress& inherited = epoch.state->inherited();
+  SetInherited(inherited, state);
+  // What it had of rows that the generation was to give once more.
+  BundleSet done;
+  const BundleSet::Runs before = inherited.done.ToRuns();
+  for (const Bundles& run : state.done()) {
+    uint64_t at = run.begin();
+    for (const Bundles& had : before) {
+      if (had.end() <= at) continue;
+      if (had.begin() >= run.end()) break;
+      if (had.begin() > at) done.AddRun(at, had.begin());
+      at = had.end();
+    }
+    if (at < run.end()) done.AddRun(at, run.end());
+  }
+  *state.mutable_done() = done.ToRuns();
+  std::vector<Cursor> open;
+  for (const Cursor& cursor : state.open()) {
+    const auto began = inherited.open.find(cursor.bundle());
+    const uint64_t from = began == inherited.open.end() ? 0 : began->second;
+    if (!inherited.done.Has(cursor.bundle()) && cursor.position() > from) {
+      open.push_back(cursor);
+    }
+  }
   state.clear_open();
+  for (const Cursor& cursor : open) *state.add_open() = cursor;
 }
 
 absl::Status DispatcherState::WaitForStates(
@@ -168,6 +197,13 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
                                               const OpenRequest& request,
                                               int64_t now_ms, Writes& writes) {
   const ConsumerState& first = request.states(0);
+  if (request.visitation() == EACH_WORKER) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected job '", request.job(), "' to begin anew, since each worker ",
+        "has a pass of its own that ends with it; got a state of an earlier ",
+        "one\n  Use visitation=\"static\" or \"exactly_once\" to go on from "
+        "states."));
+  }
   const Pass pass{first.epoch_number(), first.iteration()};
   const uint64_t number = pass.name();
   if (first.job() != request.job() || first.plan() != request.plan()) {
@@ -219,6 +255,7 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
   });
   for (auto& [slot, waiting] : states) {
     hashes.insert(HashBytes(Bytes(waiting.state)));
+    if (waiting.state.origin() != 0) hashes.insert(HashOfOrigin(waiting.state));
     // Who had nothing since the last restore has saved what it began with.
     if (!are_of_one && epoch != nullptr && IsOfNow(*epoch, waiting.state)) {
       SetToNow(*epoch, waiting.state);

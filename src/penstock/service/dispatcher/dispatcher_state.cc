@@ -380,6 +380,11 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
                         state.settings().visitation == EACH_WORKER;
   if (!is_early && state.HasNothingFor(beat.slot(), complete)) {
     reply.set_phase(ClientReply::NOTHING_LEFT);
+    // It may end now. A worker that comes begins a pass for it once it has
+    // asked again.
+    if (state.settings().visitation == EACH_WORKER) {
+      state.SetWant(beat.slot(), 0, complete, beat.passed_on());
+    }
   }
   for (const EpochState::Owned& owned : state.OwnedBy(beat.slot())) {
     const auto worker = workers_.find(owned.worker);
