@@ -307,10 +307,10 @@ def test_words_and_certificates_change(tmp_path):
         def is_taken_up():
             try:
                 return read(head.address, credentials(new)) == list(range(100))
-            except ps.FailedPreconditionError:
-                return False
+            except (ps.FailedPreconditionError, ps.UnavailableError):
+                return False  # the second if they change while it looks why
 
-        wait_until(is_taken_up)
+        wait_until(is_taken_up, 60)
         assert hand.end() == 0, hand.log
 
 
