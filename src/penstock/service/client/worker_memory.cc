@@ -12,22 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/service/protocol/local_socket.h"
 
 namespace penstock::service {
 namespace {
 
-constexpr uint32_t kMagic = 0x31575350;
-constexpr uint32_t kKeyBytes = 32;
-constexpr uint32_t kWantSegment = 1;
-constexpr uint32_t kReleaseFrame = 2;
-struct Message {
-  uint32_t kind;
-  uint32_t segment;
-  uint64_t value;
-};
-static_assert(sizeof(Message) == 16);
-
-std::string_view BytesOf(const Message& message) {
+std::string_view BytesOf(const LocalMessage& message) {
   return {reinterpret_cast<const char*>(&message), sizeof(message)};
 }
 
@@ -59,10 +49,10 @@ absl::StatusOr<std::shared_ptr<WorkerMemory>> WorkerMemory::Connect(
   uint32_t head[2] = {};
   PENSTOCK_RETURN_IF_ERROR(
       ReceiveAll(socket.get(), reinterpret_cast<char*>(head), sizeof(head)));
-  if (head[0] != kMagic || head[1] != kKeyBytes) {
+  if (head[0] != kLocalMagic || head[1] != kLocalKeyBytes) {
     return failed("it speaks otherwise");
   }
-  std::string key(kKeyBytes, '\0');
+  std::string key(kLocalKeyBytes, '\0');
   PENSTOCK_RETURN_IF_ERROR(ReceiveAll(socket.get(), key.data(), key.size()));
   return std::shared_ptr<WorkerMemory>(
       new WorkerMemory(std::move(socket), std::move(key), frames));
@@ -84,7 +74,7 @@ absl::StatusOr<WorkerMemory::Segment> WorkerMemory::Map(uint32_t segment) {
     PENSTOCK_RETURN_IF_ERROR(
         SendAll(socket_.get(), BytesOf({kWantSegment, 0, segment})));
   }
-  Message answer = {};
+  LocalMessage answer = {};
   std::vector<Descriptor> fds;
   PENSTOCK_RETURN_IF_ERROR(ReceiveAll(
       socket_.get(), reinterpret_cast<char*>(&answer), sizeof(answer), &fds));

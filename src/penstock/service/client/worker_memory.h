@@ -1,6 +1,6 @@
 // A worker's memory, where it is on the same host: frames are looked at where
 // they lie instead of being sent. The worker's side says what goes over the
-// socket (service/worker/local_frames.h).
+// socket (service/protocol/local_socket.h).
 #pragma once
 
 #include <cstddef>

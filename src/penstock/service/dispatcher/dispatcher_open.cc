@@ -114,18 +114,8 @@ void DispatcherState::SetToNow(const Epoch& epoch, ConsumerState& state) {
   const Progress& inherited = epoch.state->inherited();
   SetInherited(inherited, state);
   // What it had of rows that the generation was to give once more.
-  BundleSet done;
-  const BundleSet::Runs before = inherited.done.ToRuns();
-  for (const Bundles& run : state.done()) {
-    uint64_t at = run.begin();
-    for (const Bundles& had : before) {
-      if (had.end() <= at) continue;
-      if (had.begin() >= run.end()) break;
-      if (had.begin() > at) done.AddRun(at, had.begin());
-      at = had.end();
-    }
-    if (at < run.end()) done.AddRun(at, run.end());
-  }
+  BundleSet done(state.done());
+  done.RemoveAll(inherited.done);
   *state.mutable_done() = done.ToRuns();
   std::vector<Cursor> open;
   for (const Cursor& cursor : state.open()) {

@@ -14,21 +14,6 @@ using testing::SizeIs;
 
 class RestoreTest : public DispatcherStateTest {
  protected:
-  // Of a checkpoint of two: each has had the bundle of its number.
-  OpenRequest Restoring(const OpenReply& opened, uint32_t slot,
-                        uint64_t consumer) const {
-    OpenRequest request = Request(consumer, slot, 2);
-    ConsumerState* state = request.add_states();
-    *state->mutable_epoch() = opened.epoch();
-    state->set_job("train");
-    state->set_plan("p");
-    state->set_manifest(opened.manifest());
-    state->set_slot(slot);
-    state->set_slots(2);
-    state->add_done()->set_begin(slot);
-    state->mutable_done(0)->set_end(slot + 1);
-    return request;
-  }
   int64_t timeout_ms() const { return settings_.client_timeout_ms; }
 };
 

@@ -131,17 +131,7 @@ TEST_F(DispatcherStateTest, ARestoreWaitsForAllStates) {
   const OpenReply opened = OpenEpoch(4);
   std::vector<OpenRequest> requests;
   for (uint32_t slot = 0; slot < 2; ++slot) {
-    OpenRequest request = Request(10 + slot, slot, 2);
-    ConsumerState* state = request.add_states();
-    *state->mutable_epoch() = opened.epoch();
-    state->set_job("train");
-    state->set_plan("p");
-    state->set_manifest(opened.manifest());
-    state->set_slot(slot);
-    state->set_slots(2);
-    state->add_done()->set_begin(slot);
-    state->mutable_done(0)->set_end(slot + 1);
-    requests.push_back(request);
+    requests.push_back(Restoring(opened, slot, 10 + slot));
   }
   EXPECT_EQ(Open(requests[0])->phase(), OpenReply::WAITING);
   EXPECT_EQ(Beat(opened, 1).phase(), ClientReply::OPEN) << "not yet";

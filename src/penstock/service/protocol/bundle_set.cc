@@ -28,6 +28,21 @@ void BundleSet::AddAll(const BundleSet& other) {
   for (const auto& [begin, end] : other.runs_) AddRun(begin, end);
 }
 
+void BundleSet::RemoveAll(const BundleSet& other) {
+  BundleSet left;
+  auto gone = other.runs_.begin();
+  for (const auto& [begin, end] : runs_) {
+    uint64_t at = begin;
+    while (gone != other.runs_.end() && gone->second <= at) ++gone;
+    for (auto it = gone; it != other.runs_.end() && it->first < end; ++it) {
+      left.AddRun(at, it->first);
+      at = it->second;
+    }
+    left.AddRun(at, end);
+  }
+  *this = std::move(left);
+}
+
 bool BundleSet::Has(uint64_t bundle) const {
   return NextAbsent(bundle) != bundle;
 }

@@ -21,6 +21,7 @@ class BundleSet final {
   void Add(uint64_t bundle) { AddRun(bundle, bundle + 1); }
   void AddRun(uint64_t begin, uint64_t end);
   void AddAll(const BundleSet& other);
+  void RemoveAll(const BundleSet& other);
 
   bool Has(uint64_t bundle) const;
   // The first at or after `bundle` that is not in the set.

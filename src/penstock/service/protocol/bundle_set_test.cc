@@ -43,6 +43,16 @@ TEST(BundleSet, IsWhatASetOfNumbersIs) {
       ASSERT_EQ(set.size(), plain.size());
     }
     EXPECT_EQ(BundleSet(set.ToRuns()), set);
+    BundleSet other;
+    for (int i = 0; i < 5; ++i) {
+      state = Mix(state);
+      const uint64_t begin = state % 50;
+      other.AddRun(begin, begin + state / 50 % 10);
+    }
+    set.RemoveAll(other);
+    for (uint64_t n = 0; n < 60; ++n) {
+      ASSERT_EQ(set.Has(n), plain.contains(n) && !other.Has(n)) << seed;
+    }
   }
 }
 

@@ -1,27 +1,14 @@
 // Frames that clients on the same host read in this worker's memory.
 //
-// A client connects to a Unix stream socket with an abstract name (its first
-// byte is 0, and the name follows; FrameHeader.local_socket has the name
-// alone). Only processes of the same user are let in. All numbers are
-// little-endian.
-//
-//   worker, once    u32 magic 0x31575350 ("PSW1"), u32 32,
-//                   32 characters: the key of this connection
-//   client          u32 kind, u32 0, u64 value
-//                   kind 1: wants the descriptor of segment `value`
-//                   kind 2: nobody looks at frame `value` any more
-//   worker, to 1    u32 1, u32 segment, u64 bytes of the segment; its memfd
-//                   comes along (SCM_RIGHTS). 0 bytes and no descriptor: there
-//                   is no such segment.
-//
-// The client shows the key in ReadRequest.local_key of as many readings as it
-// likes, and maps the segments that FrameHeader.place names, once each: a
-// segment never changes its size and is never taken away while the connection
-// lives. A frame stays where it is until it is released here, or by a message
-// of any reading with the same key; such a message is lost if the reading ends
-// first, so the last frames are released here. To release a frame twice does no
-// harm. The end of the connection releases all of them, so it must live as long
-// as anybody looks; a client that dies has its frames freed.
+// What goes over their socket is in protocol/local_socket.h. The client shows
+// the key in ReadRequest.local_key of as many readings as it likes, and maps
+// the segments that FrameHeader.place names, once each: a segment never changes
+// its size and is never taken away while the connection lives. A frame stays
+// where it is until it is released here, or by a message of any reading with
+// the same key; such a message is lost if the reading ends first, so the last
+// frames are released here. To release a frame twice does no harm. The end of
+// the connection releases all of them, so it must live as long as anybody
+// looks; a client that dies has its frames freed.
 #pragma once
 
 #include <atomic>
@@ -36,19 +23,9 @@
 #include "penstock/base/socket.h"
 #include "penstock/data/buffer.h"
 #include "penstock/data/frame_memory.h"
+#include "penstock/service/protocol/local_socket.h"
 
 namespace penstock::service {
-
-inline constexpr uint32_t kLocalMagic = 0x31575350;
-inline constexpr uint32_t kLocalKeyBytes = 32;
-struct LocalMessage {
-  uint32_t kind;
-  uint32_t segment;
-  uint64_t value;
-};
-static_assert(sizeof(LocalMessage) == 16);
-inline constexpr uint32_t kWantSegment = 1;
-inline constexpr uint32_t kReleaseFrame = 2;
 
 // Frames that one connection looks at. Thread-safe.
 class LocalPeer final {
