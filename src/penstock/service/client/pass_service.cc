@@ -26,8 +26,11 @@ constexpr milliseconds kCallTime{5'000};
 constexpr milliseconds kBeatTime{15'000};
 constexpr milliseconds kGoodbyeTime{1'000};
 constexpr int kGoodbyes = 3;
-// Who has never answered is given up after this, who has is waited for.
+// Who has never answered is given up after this, who has is waited for: also
+// by an engine in the place of one that died.
 constexpr int64_t kPatienceNanos = 10'000'000'000;
+// Of a reader that goes on from a checkpoint: the dispatcher may be starting.
+constexpr int64_t kLongPatienceNanos = 60'000'000'000;
 constexpr int64_t kWarnNanos = 5'000'000'000;
 constexpr int64_t kMinWaitNanos = 2'000'000;
 constexpr int64_t kMaxWaitNanos = 1'000'000'000;
@@ -183,11 +186,13 @@ absl::Status Pass::Open() {
   bool has_answered = false;
   bool is_forgotten = false;
   bool is_recovery = false;
+  int64_t patience = kPatienceNanos;
   std::optional<OpenRequest> request;
   while (true) {
     {
       MutexLock lock(&mutex_);
       is_recovery = is_recovery_;
+      if (resumed_ || !options_.states.empty()) patience = kLongPatienceNanos;
       if (is_closing_) return absl::CancelledError("it was closed");
     }
     grpc::ClientContext hello;
@@ -220,13 +225,14 @@ absl::Status Pass::Open() {
       return status;
     }
     const int64_t now = Now();
-    if (!status.ok() && !has_answered && now - start > kPatienceNanos) {
+    if (!status.ok() && !has_answered && !is_recovery &&
+        now - start > patience) {
       return absl::UnavailableError(
           absl::StrCat("a dispatcher must answer at ", options_.link->address(),
-                       "; got none within ", kPatienceNanos / 1'000'000'000,
+                       "; got none within ", patience / 1'000'000'000,
                        " s (", status.message(), ")"));
     }
-    if (has_answered && warned == 0) warned = start;
+    if (warned == 0 && (has_answered || is_recovery)) warned = start;
     if (now - warned > kWarnNanos && options_.environment.warn) {
       warned = now;
       options_.environment.warn(
