@@ -25,7 +25,7 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
       continue;
     }
     Bundle& bundle = bundles_[cursor.bundle()];
-    bundle.from = cursor.position();
+    bundle.from = bundle.end = cursor.position();
     bundle.received = bundle.taken = cursor.position();
     bundle.given = bundle.delivered = cursor.position();
   }
@@ -35,7 +35,7 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
 ClientState::Bundle& ClientState::Opened(uint64_t bundle, uint64_t from) {
   const auto [it, is_new] = bundles_.try_emplace(bundle);
   if (is_new) {
-    it->second.from = from;
+    it->second.from = it->second.end = from;
     it->second.received = it->second.taken = from;
     it->second.given = it->second.delivered = from;
   }
@@ -170,8 +170,9 @@ ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
   if (end > bundle.received) {
     taken.skip = bundle.received - head.position;
     taken.take = end - bundle.received;
-    bundle.received = end;
+    bundle.received = bundle.end = end;
   }
+  taken.end = bundle.end;
   if (head.is_end) {
     bundle.items = end;
     bundle.digest = head.digest;

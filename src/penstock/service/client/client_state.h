@@ -81,6 +81,8 @@ class ClientState final {
     uint64_t skip = 0;
     uint64_t take = 0;
     bool is_out_of_step = false;
+    // After the last item of the bundle that has come: more may be missing.
+    uint64_t end = 0;
   };
   Taken OnFrame(const FrameHead& head);
   // A reading has ended before the bundle did.
@@ -134,6 +136,7 @@ class ClientState final {
   struct Bundle {
     uint64_t from = 0;
     uint64_t received = 0;
+    uint64_t end = 0;  // of the last item that came
     uint64_t taken = 0;
     uint64_t given = 0;
     uint64_t delivered = 0;

@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
 #include "penstock/data/frame_memory.h"
 #include "penstock/service/client/pass.h"
+#include "penstock/service/client/rounds.h"
 #include "penstock/service/rpc/status.h"
 
 namespace penstock::service {
@@ -165,6 +167,10 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
   request.set_seed(options_.seed);
   request.set_slot(asked.reader());
   request.set_slots(asked.readers());
+  if (std::optional<Group> group = GroupOf(asked, plan)) {
+    *request.mutable_group() = *std::move(group);
+    request.set_is_ordered(true);
+  }
   request.set_on_existing(
       static_cast<OpenRequest::OnExisting>(asked.on_existing()));
   MutexLock lock(&mutex_);
@@ -260,11 +266,12 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   settings.slot = request.slot();
   settings.slots = request.slots();
   settings.is_ordered = request.is_ordered();
+  settings.may_skip = request.group().policy() == Sharing::SKIP;
   settings.max_open = kMaxOpen;
   settings.epoch_number = options_.epoch;
   settings.iteration = options_.iteration;
   std::optional<ConsumerState> state;
-  uint64_t row = 0;
+  uint64_t row = reply.row();
   if (!resumed_ && !options_.states.empty()) {
     settings.epoch_number = options_.states[0].epoch_number();
     settings.iteration = options_.states[0].iteration();
@@ -292,6 +299,12 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
       failure_ = stitcher.status();
     }
   }
+  if (options_.distribution.share() == kShareAuto && reply.members_size() > 1 &&
+      options_.environment.warn) {
+    options_.environment.warn(absl::StrCat(
+        "share=\"auto\": job '", options_.job, "' has what workers compute for ",
+        absl::StrJoin(reply.members(), ", ")));
+  }
   woken = WakeReader();
 }
 
@@ -308,6 +321,7 @@ std::shared_ptr<Pass::Beat> Pass::SendBeat() {
   auto beat = std::make_shared<Beat>();
   rpc::Prepare(beat->context, options_.link->credentials(), kBeatTime);
   beat->request = client_->MakeBeat();
+  AddPlace(beat->request);
   has_news_ = false;
   is_urgent_ = false;
   options_.link->dispatcher().async()->BeatClient(
