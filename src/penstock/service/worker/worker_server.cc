@@ -249,7 +249,7 @@ void WorkerServer::AddRun(const Lease& lease) {
   };
   auto run = std::make_shared<BundleRun>(&executor_, std::move(options));
   run->Charge(*output_);
-  runs_[key] = Held{lease, std::move(run), serial};
+  runs_[key] = Held{lease, run, run, serial};
 }
 
 void WorkerServer::OnReply(const WorkerReply& reply) {
@@ -309,7 +309,7 @@ void WorkerServer::Do(Deeds deeds) {
 
 void WorkerServer::Find(const EpochId& epoch, uint64_t bundle, uint64_t from,
                         ReadContext::Found found) {
-  std::shared_ptr<BundleRun> run;
+  std::shared_ptr<FrameSource> run;
   {
     MutexLock lock(&mutex_);
     const Key key(epoch.run(), epoch.epoch(), epoch.generation(), bundle);
@@ -339,7 +339,7 @@ void WorkerServer::StartNext() {
     if (it == runs_.end()) continue;
     it->second.is_started = true;
     errands_.Submit(
-        [this, lease = *lease, run = it->second.run] { Prepare(lease, run); });
+        [this, lease = *lease, run = it->second.own] { Prepare(lease, run); });
   }
 }
 

@@ -120,8 +120,9 @@ class WorkerServer final {
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
   struct Held {
     Lease lease;
-    std::shared_ptr<BundleRun> run;
-    uint64_t serial = 0;  // of the run
+    std::shared_ptr<FrameSource> run;
+    std::shared_ptr<BundleRun> own;  // the same
+    uint64_t serial = 0;             // of the run
     bool is_started = false;
     bool is_computed = false;
     int64_t taken_ns = 0;  // when it drains: since when it was seen to be
@@ -135,8 +136,8 @@ class WorkerServer final {
   };
   // What is to be done once the lock is free.
   struct Deeds {
-    std::vector<std::pair<std::shared_ptr<BundleRun>, absl::Status>> close;
-    std::vector<std::pair<ReadContext::Found, std::shared_ptr<BundleRun>>>
+    std::vector<std::pair<std::shared_ptr<FrameSource>, absl::Status>> close;
+    std::vector<std::pair<ReadContext::Found, std::shared_ptr<FrameSource>>>
         found;
     bool is_news = false;  // for the dispatcher
   };
