@@ -191,7 +191,7 @@ bool Production::MakeFrame(Productions& owner, const Chunk& chunk,
   if (!made.ok()) return false;
   frame.memory = std::move(made->memory);
   frame.data = static_cast<const std::byte*>(frame.memory.get());
-  frame.segment = made->segment;
+  frame.segment = options_.first_segment + made->segment;
   frame.offset = made->offset;
   frame.chunk_bytes = made->chunk_bytes;
   frame.bytes = made->chunk_bytes + lineage.size();

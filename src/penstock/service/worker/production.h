@@ -35,6 +35,7 @@ class Production final : public engine::Task {
     uint64_t serial = 0;  // what the owner knows it by
     uint32_t lanes = 0;   // 0: no rounds
     std::shared_ptr<FrameMemory> memory;
+    uint32_t first_segment = 0;
     engine::Instances* instances = nullptr;
     // Called without locks by the executor's threads.
     std::function<void()> on_computed;  // or it has failed

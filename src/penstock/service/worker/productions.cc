@@ -119,8 +119,9 @@ Productions::Joined Productions::Join(const Lease& lease) {
     return joined;
   }
   Move(id, reader, 0);
-  const FrameWindow& window = entries_.at(reader.entry).window;
-  joined.is_ready = window.has_end();
+  const Entry& entry = entries_.at(reader.entry);
+  joined.is_ready = entry.window.has_end();
+  joined.needs_setup = !entry.setup.has_value();
   return joined;
 }
 
@@ -132,6 +133,7 @@ Productions::Entry& Productions::AddEntry(const Reader& like) {
   options.serial = serial;
   options.lanes = like.lanes;
   options.memory = options_.memory;
+  options.first_segment = options_.first_segment;
   options.instances = options_.instances;
   options.on_computed = [told = options_.on_computed, of = like.production] {
     if (told) told(of);

@@ -47,6 +47,7 @@ class Productions final : public std::enable_shared_from_this<Productions> {
   struct Options {
     engine::Executor* executor = nullptr;
     std::shared_ptr<FrameMemory> memory;
+    uint32_t first_segment = 0;  // what readers know the memory's first one by
     engine::Instances* instances = nullptr;
     std::shared_ptr<OutputBudget> budget;
     absl::Duration patience = absl::Seconds(30);
@@ -63,6 +64,7 @@ class Productions final : public std::enable_shared_from_this<Productions> {
     // All that it reads is here, or nothing of it will be: there is nothing to
     // compute.
     bool is_ready = false;
+    bool needs_setup = false;  // Begin() was not called for it
   };
   // The frames of `lease`, until they are closed. REQUIRES: it has `sharing`.
   Joined Join(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
