@@ -16,7 +16,7 @@ ROW = Compared(
     elements_per_batch=round(
         len(LENGTHS) / sum(1 / SIZES[bucket] for bucket in _BUCKETS)
     ),
-    must_reach=10,
+    must_reach=25,
     moonshot=100,
 )
 
@@ -25,7 +25,7 @@ def ours():
     import penstock as ps
 
     def fill(x):
-        return ps.fill([ps.gather(LENGTHS, x % len(LENGTHS))], x)
+        return ps.fill([ps.take(LENGTHS, x % len(LENGTHS))], x)
 
     sequences = ps.Dataset.range(ENDLESS).map(fill)
     return {
