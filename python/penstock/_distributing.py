@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from penstock import _ranks
 from penstock._errors import InvalidArgumentError, InvalidTypeError
 from penstock._location import refused
 from penstock._pipeline import Json, Pipeline, append, index
@@ -59,11 +60,15 @@ class Distributing(Pipeline):
         service: str,
         job: str | None = None,
         *,
-        visitation: str = "exactly_once",
+        visitation: str | None = None,
         sharding: str | None = None,
         order: str | None = None,
         reader: int = 0,
         num_readers: int = 1,
+        consumer: int | str = 0,
+        num_consumers: int | None = None,
+        share: str | None = None,
+        share_policy: str | None = None,
         on_existing: str = "error",
         compression: str | None = None,
         credentials: Credentials | None = None,
@@ -92,7 +97,8 @@ class Distributing(Pipeline):
             service: The dispatcher, as "penstock://host:5050".
             job: A name that readers of one job share. A name of its own if left
                 out.
-            visitation: "exactly_once"; or "at_most_once", which is not slowed
+            visitation: "exactly_once", the default without `share`; or
+                "at_most_once", the default with it, which is not slowed
                 down by a worker's loss and may lose what that worker had; or
                 "each_worker", with which every worker runs the whole pipeline,
                 in an order of its own where that is random, and elements of all
@@ -108,6 +114,20 @@ class Distributing(Pipeline):
             reader: Which of `num_readers` this is. Each element comes to one of
                 them.
             num_readers: How many read the job.
+            consumer: Of replicas that train in step, which one this is. Each
+                has an element of every round: the first that each gets are of
+                one round, the second of the next, and so on, and a round's
+                elements are of like size. "auto": the rank that
+                `torch.distributed`, JAX or the variables `RANK` and
+                `WORLD_SIZE` say, and their number.
+            num_consumers: How many replicas there are.
+            share: A name. Jobs that share it, with equal pipelines, have what
+                workers compute once. "auto": any job with an equal pipeline.
+                Who is slower than the others misses elements, unless
+                `visitation` is "exactly_once" or `share_policy` "wait".
+            share_policy: "skip": nobody waits for who is behind; or "wait":
+                workers keep what is computed for who is behind, as long as they
+                have room.
             on_existing: What happens if somebody reads the job as this reader:
                 "error", "attach" (this one goes on in its place), or "fresh"
                 (that job is over, and another begins).
@@ -132,6 +152,10 @@ class Distributing(Pipeline):
             order=order,
             reader=reader,
             num_readers=num_readers,
+            consumer=consumer,
+            num_consumers=num_consumers,
+            share=share,
+            share_policy=share_policy,
             on_existing=on_existing,
             compression=compression,
             credentials=credentials,
@@ -147,16 +171,22 @@ def settings(
     service: str,
     job: str | None,
     *,
-    visitation: str,
+    visitation: str | None,
     sharding: str | None,
     order: str | None,
     reader: int,
     num_readers: int,
     on_existing: str,
+    consumer: int | str = 0,
+    num_consumers: int | None = None,
+    share: str | None = None,
+    share_policy: str | None = None,
     compression: str | None,
     credentials: Credentials | None,
 ) -> Json:
     """The Distribution message of a call, but for the plan."""
+    if visitation is None:
+        visitation = "exactly_once" if share is None else "at_most_once"
     body: Json = {
         "address": address_of(service),
         "visitation": word(
@@ -187,7 +217,45 @@ def settings(
         body["is_ordered"] = True
     if compression is not None:
         body["compression"] = compression
+    body.update(_consumer(consumer, num_consumers))
+    if share is not None:
+        if not isinstance(share, str) or not share:
+            raise refused(
+                InvalidTypeError,
+                f"share must be a name, or left out; got {share!r}",
+            )
+        body["share"] = share
+    if share_policy is not None:
+        body["share_policy"] = word(
+            "share_policy", share_policy, ("skip", "wait")
+        )
     return body
+
+
+def _consumer(consumer: int | str, num_consumers: int | None) -> Json:
+    if isinstance(consumer, str):
+        word("consumer", consumer, ("auto",))
+        if num_consumers is not None:
+            raise refused(
+                InvalidArgumentError,
+                'num_consumers must be left out with consumer="auto"; '
+                f"got {num_consumers!r}",
+            )
+        consumer, num_consumers = _ranks.find()
+    if num_consumers is None:
+        if consumer != 0:
+            raise refused(
+                InvalidArgumentError,
+                "num_consumers must be given with consumer; got "
+                f"consumer={consumer!r} alone",
+            )
+        return {}
+    found = _count("num_consumers", num_consumers)
+    if found == 0:
+        raise refused(
+            InvalidArgumentError, "num_consumers must be at least 1; got 0"
+        )
+    return {"consumers": found, "consumer": _count("consumer", consumer)}
 
 
 def address_of(service: str) -> str:

@@ -70,6 +70,13 @@ std::string ReceivedText(const Received& op) {
                             Distribution::Sharding_Name(given.sharding())));
   }
   words.Flag("in order", given.is_ordered());
+  if (given.consumers() > 0) {
+    words.Add(absl::StrCat("consumer ", given.consumer(), " of ",
+                           given.consumers()));
+  }
+  if (!given.share().empty()) {
+    words.Add(absl::StrCat("shared as ", given.share()));
+  }
   if (given.readers() > 1) {
     words.Add(absl::StrCat("reader ", given.reader(), " of ", given.readers()));
   }

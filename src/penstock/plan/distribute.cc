@@ -64,6 +64,68 @@ absl::Status CheckFunctions(const Distribution& distribution,
   return absl::OkStatus();
 }
 
+// Coordinated reads, and sharing between jobs.
+absl::Status CheckGroup(const Distribution& distribution) {
+  const bool is_coordinated = distribution.consumers() > 0;
+  const bool is_shared = !distribution.share().empty();
+  if (distribution.share_policy() != Distribution::BY_VISITATION &&
+      !is_shared) {
+    return absl::InvalidArgumentError(
+        "share_policy must be left out without share");
+  }
+  if (!is_coordinated && !is_shared) return absl::OkStatus();
+  if (is_coordinated && is_shared) {
+    return absl::InvalidArgumentError(
+        "share and num_consumers must not be given together: consumers of one "
+        "job have what is computed once anyhow");
+  }
+  const char* const what = is_coordinated ? "num_consumers" : "share";
+  if (distribution.readers() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "num_readers must be left out with ", what, "; got ",
+        distribution.readers()));
+  }
+  if (distribution.visitation() == Distribution::STATIC ||
+      distribution.visitation() == Distribution::EACH_WORKER) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "visitation must be \"exactly_once\" or \"at_most_once\" with ", what,
+        ", since all have the same elements; got another"));
+  }
+  if (distribution.share_policy() == Distribution::SKIP &&
+      distribution.visitation() != Distribution::AT_MOST_ONCE) {
+    return absl::InvalidArgumentError(
+        "share_policy must be \"wait\" with visitation=\"exactly_once\"; got "
+        "\"skip\", which loses elements");
+  }
+  if (!is_coordinated) return absl::OkStatus();
+  if (distribution.visitation() != Distribution::EXACTLY_ONCE) {
+    return absl::InvalidArgumentError(
+        "visitation must be \"exactly_once\" with num_consumers: who misses an "
+        "element would be in another round than the others; got another");
+  }
+  if (distribution.consumers() > kMaxReaders) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_consumers must be in [1, ", kMaxReaders, "]; got ",
+                     distribution.consumers()));
+  }
+  if (distribution.consumer() >= distribution.consumers()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("consumer must be in [0, ", distribution.consumers(),
+                     "), one of num_consumers; got ", distribution.consumer()));
+  }
+  if (distribution.job().empty()) {
+    return absl::InvalidArgumentError(
+        "job must be given with num_consumers: it is how they find each other");
+  }
+  if (distribution.on_existing() == Distribution::FRESH) {
+    return absl::InvalidArgumentError(
+        "on_existing must be \"error\" or \"attach\" with num_consumers; got "
+        "\"fresh\"\n  Give the job another name for all of them to begin "
+        "anew.");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSettings(const Distribution& distribution) {
   const std::string& address = distribution.address();
   const size_t colon = address.rfind(':');
@@ -106,6 +168,7 @@ absl::Status CheckSettings(const Distribution& distribution) {
         absl::StrCat("reader must be in [0, ", distribution.readers(),
                      "), one of num_readers; got ", distribution.reader()));
   }
+  PENSTOCK_RETURN_IF_ERROR(CheckGroup(distribution));
   const std::string& compression = distribution.compression();
   if (!compression.empty() && compression != "none" && compression != "lz4" &&
       compression != "zstd") {
@@ -128,6 +191,24 @@ absl::StatusOr<Division> DivisionOf(const Distribution& distribution) {
   return division;
 }
 
+// Members of a group that may miss rows need a pipeline that goes on.
+absl::Status CheckRows(const Distribution& distribution,
+                       const Division& division) {
+  const Cardinality& rows =
+      division.remote.nodes(division.remote.nodes_size() - 1).cardinality();
+  if (distribution.share().empty() ||
+      distribution.visitation() != Distribution::AT_MOST_ONCE ||
+      !rows.has_finite()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a pipeline that is shared at most once must not end, since who is slow "
+      "or comes late misses elements; got one of ",
+      rows.finite(),
+      " elements\n  Put repeat() before distribute(), or use "
+      "visitation=\"exactly_once\": then all have all of them."));
+}
+
 // What rows of several readers, or some that are lost or come from several
 // workers, amount to is not known.
 void SetRows(const Division& division, Received& received) {
@@ -138,7 +219,8 @@ void SetRows(const Division& division, Received& received) {
   const bool is_exact =
       distribution.visitation() == Distribution::EXACTLY_ONCE ||
       distribution.sharding() == Distribution::DATA;
-  if (rows.has_finite() && distribution.readers() == 1 && is_exact) {
+  if (rows.has_finite() && distribution.readers() == 1 && is_exact &&
+      distribution.consumers() == 0) {
     received.set_rows(rows.finite());
   }
 }
@@ -200,7 +282,7 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
     const auto moved =
         std::find_if(division.moved.begin(), division.moved.end(),
                      [](const auto& each) { return each.needs_order; });
-    if (distribution.readers() > 1) {
+    if (distribution.readers() > 1 || distribution.consumers() > 0) {
       return Located(
           absl::InvalidArgumentError(absl::StrCat(
               "several readers must share rows that do not depend on others; "
@@ -211,6 +293,10 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
           here, 0);
     }
     distribution.set_is_ordered(true);
+  }
+  if (const absl::Status status = CheckRows(distribution, division);
+      !status.ok()) {
+    return Located(status, here, 0);
   }
   *node.mutable_received()->mutable_spec() =
       division.local.nodes(0).received().spec();

@@ -15,7 +15,8 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
       inherited_(Inherited(opened)),
       done_(opened.done()),
       term_(opened.term()),
-      next_to_take_(settings.slot) {
+      next_to_take_(settings.slot),
+      seed_(opened.seed()) {
   if (!resumed || !IsSame(resumed->epoch(), epoch_)) return;
   given_ = BundleSet(resumed->done());
   for (const Cursor& cursor : resumed->open()) {
@@ -24,7 +25,7 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
       continue;
     }
     Bundle& bundle = bundles_[cursor.bundle()];
-    bundle.from = cursor.position();
+    bundle.from = bundle.end = cursor.position();
     bundle.received = bundle.taken = cursor.position();
     bundle.given = bundle.delivered = cursor.position();
   }
@@ -34,7 +35,7 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
 ClientState::Bundle& ClientState::Opened(uint64_t bundle, uint64_t from) {
   const auto [it, is_new] = bundles_.try_emplace(bundle);
   if (is_new) {
-    it->second.from = from;
+    it->second.from = it->second.end = from;
     it->second.received = it->second.taken = from;
     it->second.given = it->second.delivered = from;
   }
@@ -81,6 +82,7 @@ ClientBeat ClientState::MakeBeat() const {
   if (is_full_ && !waits_for_next) want = 0;
   beat.set_want(want);
   beat.set_passed_on(passed_on);
+  beat.set_missed(missed_);
   return beat;
 }
 
@@ -102,6 +104,17 @@ ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
     return actions;
   }
   low_ = std::max(low_, reply.low());
+  told_missed_items_ = std::max(told_missed_items_, reply.missed_items());
+  told_missed_bundles_ = std::max(told_missed_bundles_, reply.missed_bundles());
+  for (uint64_t at = given_.NextAbsent(0); at < reply.skipped_to();
+       at = given_.NextAbsent(at + 1)) {
+    const auto begun = bundles_.lower_bound(at);
+    const uint64_t end = begun == bundles_.end()
+                             ? reply.skipped_to()
+                             : std::min(reply.skipped_to(), begun->first);
+    given_.AddRun(at, end);
+    at = end;  // which is its own, or not skipped
+  }
   for (const uint64_t number : reply.taken()) to_report_.erase(number);
   for (const uint64_t number : reply.dropped()) {
     const auto it = bundles_.find(number);
@@ -142,18 +155,28 @@ ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
   Bundle& bundle = it->second;
   if (bundle.items) return taken;  // all of it is here
   if (head.position > bundle.received) {
-    taken.is_out_of_step = true;
-    return taken;
+    if (!settings_.may_skip) {
+      taken.is_out_of_step = true;
+      return taken;
+    }
+    // They count as had: a state made now goes on after them.
+    const uint64_t gap = head.position - bundle.received;
+    missed_ += gap;
+    bundle.received += gap;
+    bundle.taken += gap;
+    bundle.given += gap;
   }
   const uint64_t end = head.position + head.items;
   if (end > bundle.received) {
     taken.skip = bundle.received - head.position;
     taken.take = end - bundle.received;
-    bundle.received = end;
+    bundle.received = bundle.end = end;
   }
+  taken.end = bundle.end;
   if (head.is_end) {
     bundle.items = end;
     bundle.digest = head.digest;
+    bundle.is_gone = head.is_gone && bundle.received == 0;
     bundle.attempt = 0;
   }
   // One without items, or whose items were all given before it was known that
@@ -211,6 +234,7 @@ ConsumerState ClientState::Save() const {
   state.set_slots(settings_.slots);
   state.set_epoch_number(settings_.epoch_number);
   state.set_iteration(settings_.iteration);
+  state.set_seed(seed_);
   SetInherited(inherited_, state);
   *state.mutable_done() = given_.ToRuns();
   for (const auto& [number, bundle] : bundles_) {
@@ -241,6 +265,7 @@ void ClientState::OnDelivered(const ConsumerState& state) {
     finished.set_bundle(number);
     finished.set_items(*bundle.items);
     finished.set_digest(bundle.digest);
+    finished.set_is_gone(bundle.is_gone);
     it = bundles_.erase(it);
   }
 }

@@ -34,6 +34,7 @@ struct FrameHead {
   uint64_t items = 0;
   bool is_end = false;  // nothing comes after it
   uint64_t digest = 0;  // is_end: of all items of the bundle
+  bool is_gone = false;  // is_end: there was nothing of it any more
 };
 
 class ClientState final {
@@ -49,6 +50,8 @@ class ClientState final {
     // What the epoch's shares are run with.
     uint64_t epoch_number = 0;
     uint64_t iteration = 0;
+    // Items may be missing where a frame begins: they are counted.
+    bool may_skip = false;
   };
   struct Read {
     uint64_t bundle;
@@ -78,6 +81,8 @@ class ClientState final {
     uint64_t skip = 0;
     uint64_t take = 0;
     bool is_out_of_step = false;
+    // After the last item of the bundle that has come: more may be missing.
+    uint64_t end = 0;
   };
   Taken OnFrame(const FrameHead& head);
   // A reading has ended before the bundle did.
@@ -100,6 +105,10 @@ class ClientState final {
   // All that this consumer will ever get was given.
   bool has_ended() const;
   const absl::Status& failure() const { return failure_; }
+
+  // Items that it did not get, of all bundles, as far as it is known.
+  uint64_t missed_items() const { return missed_ + told_missed_items_; }
+  uint64_t missed_bundles() const { return told_missed_bundles_; }
 
   // Something was delivered that no reply has taken yet.
   bool has_finished() const { return !to_report_.empty(); }
@@ -127,11 +136,13 @@ class ClientState final {
   struct Bundle {
     uint64_t from = 0;
     uint64_t received = 0;
+    uint64_t end = 0;  // of the last item that came
     uint64_t taken = 0;
     uint64_t given = 0;
     uint64_t delivered = 0;
     std::optional<uint64_t> items;  // once the end has come
     uint64_t digest = 0;
+    bool is_gone = false;
     uint64_t attempt = 0;  // being read; 0: none
     uint64_t bad = 0;      // the attempt that could not be read
     std::string why;
@@ -155,6 +166,10 @@ class ClientState final {
   uint64_t term_;
   uint64_t low_ = 0;
   mutable uint64_t next_to_take_;  // in order: those before it were taken
+  const uint64_t seed_;
+  uint64_t missed_ = 0;  // inside bundles
+  uint64_t told_missed_items_ = 0;
+  uint64_t told_missed_bundles_ = 0;
   bool has_nothing_left_ = false;
   bool is_full_ = false;
   absl::Status failure_;

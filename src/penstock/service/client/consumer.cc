@@ -12,6 +12,7 @@
 #include "penstock/plan/divide_by_worker.h"
 #include "penstock/service/client/places.h"
 #include "penstock/service/client/registry.h"
+#include "penstock/service/client/rounds.h"
 
 namespace penstock::service {
 namespace {
@@ -157,9 +158,14 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
     if (restored != restored_.end())
       options.job = restored->second.base().job();
   }
+  if (distribution.consumers() > 0) options.job = JobOfLane(distribution);
   if (!states_.empty()) {
     if (distribution.job().empty()) options.job = states_[0].job();
     options.states = states_;
+    if (distribution.consumers() > 0) {
+      PENSTOCK_ASSIGN_OR_RETURN(options.states,
+                                OwnStates(states_, options.job));
+    }
   }
   options.consumer = consumer_;
   options.seed = random.seed;

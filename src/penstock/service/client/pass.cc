@@ -146,6 +146,13 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
           return engine::Pull::Blocked();
         }
       }
+      if (group_->is_spare) {
+        std::optional<Chunk> row = TakeOfRound();
+        if (row && log_.end() > first_row_) {
+          return engine::Pull::Rows(*std::move(row));
+        }
+        continue;
+      }
       if (!stitcher_->is_running()) {
         PENSTOCK_RETURN_IF_ERROR(
             stitcher_->Begin(std::move(group_->chunks), group_->pass));
@@ -153,8 +160,6 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
     }
     PENSTOCK_ASSIGN_OR_RETURN(engine::Pull pull, NextOfGroup(request));
     if (pull.is_blocked()) return pull;
-    const auto rows =
-        static_cast<uint64_t>(pull.is_end() ? 0 : pull.chunk.rows);
     bool is_last = pull.is_end();
     if (!is_last && !ahead_) {
       // A state inside a group serves the same readers alone: whether this is
@@ -168,6 +173,9 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
       }
     }
     MutexLock lock(&mutex_);
+    if (lanes() > 0 && !pull.is_end()) pull.chunk = KeepOwn(pull.chunk);
+    const auto rows =
+        static_cast<uint64_t>(pull.is_end() ? 0 : pull.chunk.rows);
     log_.AddStitchedRows(rows);
     if (is_last) EndGroup();
     if (rows == 0) continue;
@@ -199,10 +207,15 @@ std::optional<Chunk> Pass::TakeRows(int64_t max_rows) {
     if (!bundle) break;
     current_ = bundle;
     is_turn_over_ = false;
-    if (!arrived_[*bundle].front().is_loose) {
+    const Arrived& front = arrived_[*bundle].front();
+    if (!front.is_loose && !front.is_spare) {
       return TakeFrom(*bundle, max_rows, /*is_given=*/true);
     }
-    PoolLoose(*bundle);
+    if (front.is_spare) {
+      PoolFrom(*bundle, lanes(), spares_);
+    } else {
+      PoolLoose(*bundle);
+    }
   }
   if (!group_ && client_->has_ended() && !has_ended_) {
     has_ended_ = true;
@@ -281,12 +294,21 @@ uint64_t Pass::PassOf(uint64_t bundle) const {
   return bundle / bundles_in_pass_;
 }
 
+uint64_t Pass::GroupSize() const {
+  return static_cast<uint64_t>(options_.division->stitch->size) *
+         std::max<uint64_t>(1, lanes());
+}
+
 void Pass::PoolLoose(uint64_t bundle) {
   const uint64_t pass = PassOf(bundle);
   Pool& pool = pools_[pass];
   pool.pass = pass;
-  const auto size = static_cast<uint64_t>(options_.division->stitch->size);
+  PoolFrom(bundle, GroupSize(), pool);
+}
+
+void Pass::PoolFrom(uint64_t bundle, uint64_t size, Pool& pool) {
   const Arrived& front = arrived_[bundle].front();
+  pool.is_spare = front.is_spare;
   RowLog::Part part{bundle, front.position, 0};
   const auto most = static_cast<int64_t>(size - std::min(size, pool.rows));
   Chunk rows = TakeFrom(bundle, std::max<int64_t>(1, most), false);
@@ -296,9 +318,19 @@ void Pass::PoolLoose(uint64_t bundle) {
   pool.parts.push_back(part);
 }
 
+void Pass::SetGroup(Pool pool) {
+  log_.BeginStitched(pool.pass, pool.parts);
+  group_ = std::move(pool);
+}
+
 bool Pass::BeginGroup() {
+  if (spares_.rows > 0 &&
+      (spares_.rows >= lanes() || client_->is_all_taken())) {
+    SetGroup(std::exchange(spares_, Pool()));
+    return true;
+  }
   if (pools_.empty()) return false;
-  const auto size = static_cast<uint64_t>(options_.division->stitch->size);
+  const uint64_t size = GroupSize();
   auto due = std::find_if(pools_.begin(), pools_.end(), [&](const auto& each) {
     return each.second.rows >= size;
   });
@@ -311,8 +343,7 @@ bool Pass::BeginGroup() {
     if (!is_over) return false;
     due = pools_.begin();
   }
-  log_.BeginStitched(due->first, due->second.parts);
-  group_ = std::move(due->second);
+  SetGroup(std::move(due->second));
   pools_.erase(due);
   return true;
 }
@@ -370,6 +401,7 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
   for (const RowLog::Part& part : pool.parts) {
     uint64_t left = part.items;
     while (left > 0) {
+      pool.is_spare = arrived_[part.bundle].front().is_spare;
       Chunk rows = TakeFrom(part.bundle, static_cast<int64_t>(left), false);
       left -= static_cast<uint64_t>(rows.rows);
       pool.rows += static_cast<uint64_t>(rows.rows);
@@ -377,9 +409,7 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
     }
   }
   script_.pop_front();
-  if (pool.parts.empty()) return std::nullopt;
-  log_.BeginStitched(pool.pass, pool.parts);
-  group_ = std::move(pool);
+  if (!pool.parts.empty()) SetGroup(std::move(pool));
   return std::nullopt;
 }
 
@@ -415,6 +445,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     found.items = head.items();
     found.is_end = head.is_end();
     found.digest = head.digest();
+    found.is_gone = head.is_gone();
     const ClientState::Taken taken = client_->OnFrame(found);
     if (taken.is_out_of_step) {
       client_->OnBroken(bundle, attempt, "items are missing");
@@ -428,6 +459,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
       arrived.chunk = Slice(*chunk, static_cast<int64_t>(taken.skip),
                             static_cast<int64_t>(taken.take));
       arrived.is_loose = head.is_loose();
+      arrived.is_spare = head.is_spare();
       arrived.bytes = head.frame_bytes();
       arrived_bytes_ += arrived.bytes;
       arrived_[bundle].push_back(std::move(arrived));
@@ -438,10 +470,11 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     if (head.is_end()) {
       Finished finished;
       finished.set_bundle(bundle);
-      finished.set_items(head.position() + head.items());
+      finished.set_items(taken.end);
       log_.OnSize(finished, client_->from(bundle));
       Tell();
     }
+    WarnOfMissed();
     woken = WakeReader();
   }
   if (is_first) options_.link->OnWorkerAnswer(address);

@@ -92,6 +92,7 @@ class Pass final : public ReadingSink,
     Chunk chunk;
     uint64_t position = 0;
     bool is_loose = false;
+    bool is_spare = false;
     uint64_t bytes = 0;  // of credit that goes back with its last row
   };
   struct Reader {
@@ -101,12 +102,15 @@ class Pass final : public ReadingSink,
     std::shared_ptr<WorkerMemory> memory;  // that it looks at; null: none
     bool has_come = false;                 // a frame of it
   };
-  // Loose rows that wait for others.
+  // Loose rows that wait for others; or, of coordinated reads, items that are
+  // to make a round.
   struct Pool {
     std::vector<Chunk> chunks;
     std::vector<RowLog::Part> parts;
     uint64_t rows = 0;
     uint64_t pass = 0;
+    bool is_spare = false;
+    uint64_t given = 0;  // rows that came of it, others' too
   };
 
   // --- the thread ---
@@ -142,6 +146,12 @@ class Pass final : public ReadingSink,
   Chunk TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PoolLoose(uint64_t bundle) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves rows of the bundle's first frame, so that the pool has `size` of them
+  // at most.
+  void PoolFrom(uint64_t bundle, uint64_t size, Pool& pool)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Loose rows that go through what follows at once.
+  uint64_t GroupSize() const;
   std::optional<uint64_t> Pick() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next rows of the group that is being put together.
   absl::StatusOr<engine::Pull> NextOfGroup(const engine::Request& request)
@@ -149,6 +159,18 @@ class Pass final : public ReadingSink,
   // A pool that has enough, or to which nothing more will come.
   bool BeginGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetGroup(Pool pool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // --- coordinated reads (rounds.cc) ---
+  // How many consumers a round has; 0: there are none.
+  uint32_t lanes() const { return options_.distribution.consumers(); }
+  // This one's row of a round of spare items; none of an unfinished one.
+  std::optional<Chunk> TakeOfRound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // This one's of what comes of a group of loose rows.
+  Chunk KeepOwn(Chunk rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What other members should know of this one.
+  void AddPlace(ClientBeat& beat) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WarnOfMissed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Leaves in `parts` what has come of them; false: more comes, sooner or
   // later.
   bool ClipToArrived(std::vector<RowLog::Part>& parts) const
@@ -185,6 +207,9 @@ class Pass final : public ReadingSink,
   std::optional<uint64_t> current_ ABSL_GUARDED_BY(mutex_);  // bundle
   bool is_turn_over_ ABSL_GUARDED_BY(mutex_) = false;        // a frame of it
   std::map<uint64_t, Pool> pools_ ABSL_GUARDED_BY(mutex_);   // by pass
+  Pool spares_ ABSL_GUARDED_BY(mutex_);
+  uint64_t warned_missed_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t warned_missed_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together
   // Touched by Next() alone, but for its making.
   std::unique_ptr<Stitcher> stitcher_;

@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
 #include "penstock/data/frame_memory.h"
 #include "penstock/service/client/pass.h"
+#include "penstock/service/client/rounds.h"
 #include "penstock/service/rpc/status.h"
 
 namespace penstock::service {
@@ -26,8 +28,11 @@ constexpr milliseconds kCallTime{5'000};
 constexpr milliseconds kBeatTime{15'000};
 constexpr milliseconds kGoodbyeTime{1'000};
 constexpr int kGoodbyes = 3;
-// Who has never answered is given up after this, who has is waited for.
+// Who has never answered is given up after this, who has is waited for: also
+// by an engine in the place of one that died.
 constexpr int64_t kPatienceNanos = 10'000'000'000;
+// Of a reader that goes on from a checkpoint: the dispatcher may be starting.
+constexpr int64_t kLongPatienceNanos = 60'000'000'000;
 constexpr int64_t kWarnNanos = 5'000'000'000;
 constexpr int64_t kMinWaitNanos = 2'000'000;
 constexpr int64_t kMaxWaitNanos = 1'000'000'000;
@@ -162,6 +167,10 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
   request.set_seed(options_.seed);
   request.set_slot(asked.reader());
   request.set_slots(asked.readers());
+  if (std::optional<Group> group = GroupOf(asked, plan)) {
+    *request.mutable_group() = *std::move(group);
+    request.set_is_ordered(true);
+  }
   request.set_on_existing(
       static_cast<OpenRequest::OnExisting>(asked.on_existing()));
   MutexLock lock(&mutex_);
@@ -183,11 +192,13 @@ absl::Status Pass::Open() {
   bool has_answered = false;
   bool is_forgotten = false;
   bool is_recovery = false;
+  int64_t patience = kPatienceNanos;
   std::optional<OpenRequest> request;
   while (true) {
     {
       MutexLock lock(&mutex_);
       is_recovery = is_recovery_;
+      if (resumed_ || !options_.states.empty()) patience = kLongPatienceNanos;
       if (is_closing_) return absl::CancelledError("it was closed");
     }
     grpc::ClientContext hello;
@@ -220,13 +231,14 @@ absl::Status Pass::Open() {
       return status;
     }
     const int64_t now = Now();
-    if (!status.ok() && !has_answered && now - start > kPatienceNanos) {
+    if (!status.ok() && !has_answered && !is_recovery &&
+        now - start > patience) {
       return absl::UnavailableError(
           absl::StrCat("a dispatcher must answer at ", options_.link->address(),
-                       "; got none within ", kPatienceNanos / 1'000'000'000,
+                       "; got none within ", patience / 1'000'000'000,
                        " s (", status.message(), ")"));
     }
-    if (has_answered && warned == 0) warned = start;
+    if (warned == 0 && (has_answered || is_recovery)) warned = start;
     if (now - warned > kWarnNanos && options_.environment.warn) {
       warned = now;
       options_.environment.warn(
@@ -254,11 +266,12 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   settings.slot = request.slot();
   settings.slots = request.slots();
   settings.is_ordered = request.is_ordered();
+  settings.may_skip = request.group().policy() == Sharing::SKIP;
   settings.max_open = kMaxOpen;
   settings.epoch_number = options_.epoch;
   settings.iteration = options_.iteration;
   std::optional<ConsumerState> state;
-  uint64_t row = 0;
+  uint64_t row = reply.row();
   if (!resumed_ && !options_.states.empty()) {
     settings.epoch_number = options_.states[0].epoch_number();
     settings.iteration = options_.states[0].iteration();
@@ -286,6 +299,12 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
       failure_ = stitcher.status();
     }
   }
+  if (options_.distribution.share() == kShareAuto && reply.members_size() > 1 &&
+      options_.environment.warn) {
+    options_.environment.warn(absl::StrCat(
+        "share=\"auto\": job '", options_.job, "' has what workers compute for ",
+        absl::StrJoin(reply.members(), ", ")));
+  }
   woken = WakeReader();
 }
 
@@ -302,6 +321,7 @@ std::shared_ptr<Pass::Beat> Pass::SendBeat() {
   auto beat = std::make_shared<Beat>();
   rpc::Prepare(beat->context, options_.link->credentials(), kBeatTime);
   beat->request = client_->MakeBeat();
+  AddPlace(beat->request);
   has_news_ = false;
   is_urgent_ = false;
   options_.link->dispatcher().async()->BeatClient(

@@ -193,6 +193,7 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
     job->set_visitation(run.record.visitation());
     job->set_is_ordered(run.record.is_ordered());
     job->set_slots(run.record.slots());
+    if (run.record.has_group()) *job->mutable_group() = run.record.group();
     for (const auto& [number, epoch] : run.epochs) {
       State::Epoch* out = job->add_epochs();
       *out->mutable_epoch() = epoch.state->id();
@@ -211,6 +212,10 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
         consumer->set_heard_ms_ago(now_ms - session.heard_ms);
         consumer->set_has_left(session.has_left);
         consumer->set_open(epoch.state->OwnedBy(slot).size());
+        consumer->set_row(epoch.row);
+        consumer->set_missed_items(epoch.missed +
+                                   epoch.state->missed_items());
+        consumer->set_missed_bundles(epoch.state->missed_bundles());
       }
     }
   }

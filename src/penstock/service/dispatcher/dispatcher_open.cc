@@ -39,6 +39,10 @@ absl::Status DispatcherState::CheckSame(const Run& run,
   };
   if (record.plan() != request.plan()) return other("pipeline");
   if (record.visitation() != request.visitation()) return other("visitation");
+  if (record.group().name() != request.group().name() ||
+      record.group().lanes() != request.group().lanes()) {
+    return other("group");
+  }
   if (record.is_ordered() != request.is_ordered()) return other("order");
   // Another number of consumers may go on from a checkpoint.
   const bool is_restored =
@@ -73,6 +77,14 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
                          request.on_existing() != OpenRequest::ATTACH;
     const bool is_other_world = goes_on && !is_live && !is_same;
     if (is_retry) return run;
+    if (request.group().lanes() > 0 && !goes_on && has_opened && is_same) {
+      const Run* other = LiveMember(request.group(), request.job(), now_ms);
+      if (other != nullptr && other->record.group().founder() ==
+                                  run->record.group().founder()) {
+        PENSTOCK_RETURN_IF_ERROR(Rejoin(*run, request, now_ms, writes));
+        return run;
+      }
+    }
     if (!is_over && !is_other_world &&
         request.on_existing() != OpenRequest::FRESH) {
       PENSTOCK_RETURN_IF_ERROR(CheckSame(*run, request));
@@ -92,7 +104,11 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
   run.record.set_visitation(request.visitation());
   run.record.set_is_ordered(request.is_ordered());
   run.record.set_seed(request.seed());
+  if (goes_on && request.states(0).seed() != 0) {
+    run.record.set_seed(request.states(0).seed());
+  }
   run.record.set_slots(request.slots());
+  if (request.has_group()) JoinGroup(request, now_ms, run);
   writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
   Say("job_opened", {{"job", request.job()},
                      {"run", absl::StrCat(run.record.run())},
@@ -288,6 +304,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                                                    request.slots(), "); got ",
                                                    request.slot()));
   }
+  PENSTOCK_RETURN_IF_ERROR(CheckGroup(request, now_ms));
   PENSTOCK_ASSIGN_OR_RETURN(Run * run, OpenRun(request, now_ms, writes));
   run->used_ms = now_ms;
   OpenReply reply;
@@ -325,7 +342,8 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                      "' was restored by others meanwhile, or is over"));
   }
   if (it == run->epochs.end()) {
-    BeginGeneration(*run, pass, 1, Progress(), 0, writes);
+    BeginGeneration(*run, pass, 1, Progress(), ManifestOfGroup(*run, pass),
+                    writes);
     it = run->epochs.find(number);
   }
   Epoch& epoch = it->second;
@@ -359,6 +377,14 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   *reply.mutable_done() = epoch.state->done().ToRuns();
   SetInherited(epoch.state->inherited(), reply);
   if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
+  reply.set_row(epoch.first_row);
+  if (run->record.has_group()) {
+    for (const auto& [job, each] : runs_) {
+      if (each.record.group().founder() == run->record.group().founder()) {
+        reply.add_members(job);
+      }
+    }
+  }
   if (const Manifest* manifest = FindManifest(epoch.manifest)) {
     Manifest once = *manifest;
     once.set_passes(1);

@@ -241,6 +241,7 @@ void DispatcherState::SetBundles(Epoch& epoch) {
   const Manifest* manifest = FindManifest(epoch.manifest);
   if (manifest == nullptr) return;
   epoch.state->SetBundles(BundlesOf(*manifest));
+  SetTable(epoch);
   for (const auto& [id, worker] : workers_) {
     if (!worker.is_draining) epoch.state->Join(id);
   }
@@ -355,6 +356,19 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());
   state.SetWant(beat.slot(), beat.want(), complete, beat.passed_on());
+  if (state.table() != nullptr) {
+    epoch->row = beat.row();
+    epoch->missed = beat.missed();
+    if (beat.has_place()) {
+      state.table()->SetPlace(
+          FindRun(beat.epoch().run())->record.group().lane(), beat.place(),
+          beat.row());
+    }
+    FollowOthers(*epoch, writes);
+    reply.set_skipped_to(state.skipped_to());
+    reply.set_missed_items(state.missed_items());
+    reply.set_missed_bundles(state.missed_bundles());
+  }
   reply.set_low(state.low());
   if (state.settings().visitation == AT_MOST_ONCE ||
       state.settings().visitation == EACH_WORKER) {
@@ -437,6 +451,7 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
     if (now_ms - worker.heard_ms >= settings_.lease_ms) lost.push_back(id);
   }
   for (const uint64_t id : lost) LoseWorker(id, writes);
+  FollowAll(writes);
   std::vector<std::string> over;
   for (auto& [job, run] : runs_) {
     bool has_consumer = false;
@@ -454,6 +469,8 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
     if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
   }
   for (const std::string& job : over) CloseRun(job, "unread", writes);
+  std::erase_if(tables_,
+                [](const auto& each) { return each.second.members().empty(); });
   const std::set<EpochName> to_fold = index_.to_fold;
   for (const EpochName& name : to_fold) {
     const Epoch& epoch = FindRun(name.run)->epochs.at(name.epoch);

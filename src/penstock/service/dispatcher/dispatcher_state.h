@@ -153,6 +153,9 @@ class DispatcherState final {
     // slots; and the hashes of those that this generation was made of.
     std::map<uint32_t, Restoring> restoring;
     std::set<uint64_t> restored;
+    uint64_t first_row = 0;  // Rejoin
+    uint64_t missed = 0;     // items, as its reader says
+    uint64_t row = 0;        // that its reader has had
   };
   struct Run {
     RunRecord record;
@@ -192,6 +195,29 @@ class DispatcherState final {
   // Of those who do not ask any more, and so will not go on.
   void ForgetStates(Epoch& epoch, int64_t now_ms, Writes& writes);
   absl::Status CheckSame(const Run& run, const OpenRequest& request) const;
+
+  // --- dispatcher_groups.cc ---
+  // Whether it can be a member of the group that it names, beside those that
+  // are there.
+  absl::Status CheckGroup(const OpenRequest& request, int64_t now_ms) const;
+  // A run of the group that somebody reads, but that of `job`; null: none.
+  const Run* LiveMember(const Group& group, const std::string& job,
+                        int64_t now_ms) const;
+  // It begins beside them: what it has in common with them.
+  void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run) const;
+  // A lane's reader came back without a state: it goes on where the others are.
+  absl::Status Rejoin(Run& run, const OpenRequest& request, int64_t now_ms,
+                      Writes& writes);
+  bool IsLive(const Run& run, int64_t now_ms) const;
+  // What another member has found of the same pass; 0: nothing.
+  uint64_t ManifestOfGroup(const Run& run, const Pass& pass) const;
+  void SetTable(Epoch& epoch);
+  void FollowOthers(Epoch& epoch, Writes& writes);
+  // All whose tables have changed.
+  void FollowAll(Writes& writes);
+  void ForgetInTables(uint64_t worker);
+  static Sharing SharingOf(const Run& run, const Epoch& epoch,
+                           const EpochState::Given& given);
   // Static shards are those of the workers that there are.
   absl::Status CheckWorkers(const Epoch& epoch) const;
   Lease MakeLease(const Run& run, const Epoch& epoch,
@@ -223,6 +249,9 @@ class DispatcherState final {
   std::map<std::string, std::string> names_;  // of plans that are kept
   std::map<uint64_t, Cut> manifests_;
   EpochIndex index_;  // outlives the runs' epochs
+  // Of groups: by what their members' bundles have in common. They outlive the
+  // epochs, too.
+  std::map<uint64_t, SharedTable> tables_;
   EpochName granted_last_;
   std::set<EpochName> in_making_;              // somebody makes their manifests
   std::map<std::string, Run> runs_;            // by job

@@ -46,6 +46,9 @@ Lease DispatcherState::MakeLease(const Run& run, const Epoch& epoch,
   lease.set_is_for_manifest(given.bundle == kForManifest);
   lease.set_is_whole(epoch.state->is_by_worker() &&
                      given.bundle != kForManifest);
+  if (run.record.has_group() && given.bundle != kForManifest) {
+    *lease.mutable_sharing() = SharingOf(run, epoch, given);
+  }
   if (run.record.visitation() == STATIC) {
     lease.set_workers(static_cast<uint32_t>(places_.size()));
   }
@@ -70,6 +73,15 @@ void DispatcherState::TakeManifest(const WorkerBeat& beat, int64_t now_ms,
           {{"run", absl::StrCat(made.epoch().run())},
            {"epoch", absl::StrCat(made.epoch().epoch())},
            {"code", absl::StatusCodeToString(epoch->failure.code())}});
+      continue;
+    }
+    const uint64_t others =
+        ManifestOfGroup(*FindRun(made.epoch().run()), epoch->pass);
+    // Members have the same, whoever found it first.
+    if (epoch->manifest == 0 && others != 0) {
+      epoch->manifest = others;
+      WriteEpoch(*epoch, writes);
+      SetBundles(*epoch);
       continue;
     }
     const uint64_t hash = HashOf(made.manifest());
@@ -110,6 +122,7 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   worker.is_draining = beat.is_draining();
   worker.held = beat.held_size();
   TakeManifest(beat, now_ms, reply, writes);
+  if (beat.is_draining()) ForgetInTables(beat.worker());
   for (const WorkerBeat::Held& held : beat.given_back()) {
     *reply.add_revoked() = held;
     Epoch* epoch = FindEpoch(held.epoch());
@@ -177,6 +190,7 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
     const auto due = static_cast<uint32_t>(reply.leases_size());
     if (beat.room() > due) {
       GrantTo(beat.worker(), beat.room() - due, reply, writes);
+      FollowAll(writes);
     }
   } else if (beat.held_size() == 0 && beat.given_back_size() == 0) {
     reply.set_is_drained(true);
@@ -234,6 +248,7 @@ void DispatcherState::GrantTo(uint64_t id, uint32_t room, WorkerReply& reply,
 }
 
 void DispatcherState::LoseWorker(uint64_t id, Writes& writes) {
+  ForgetInTables(id);
   if (const auto its = index_.by_worker.find(id);
       its != index_.by_worker.end()) {
     const std::set<EpochName> names = its->second;

@@ -38,6 +38,7 @@ EpochState::EpochState(const EpochId& id, const Settings& settings,
 }
 
 EpochState::~EpochState() {
+  SetTable(nullptr);
   if (index_ == nullptr) return;
   index_->ready.erase(name_);
   index_->to_fold.erase(name_);
@@ -142,14 +143,16 @@ EpochState::Given EpochState::Lend(uint64_t number, Bundle& bundle,
   bundle.attempt = attempt;
   bundle.is_started = false;
   bundle.is_waiting = false;
+  bundle.is_following = false;
   bundle.is_recovered = false;
   std::set<uint64_t>& its = lent_[worker];
   if (its.empty() && index_ != nullptr) {
     index_->by_worker[worker].insert(name_);
   }
   its.insert(number);
+  if (table_ != nullptr) table_->Set(number, worker);
   Tell(*bundle.slot);
-  return {number, attempt, *bundle.slot};
+  return {number, attempt, *bundle.slot, bundle.is_following};
 }
 
 void EpochState::Unlend(uint64_t number, Bundle& bundle) {
@@ -187,6 +190,7 @@ std::optional<EpochState::Given> EpochState::Grant(
         continue;
       }
       if (bundle.is_recovered && !may_take_over) continue;
+      if (IsElsewhere(number, worker)) continue;
       if (bundle.avoided == worker && bundle.avoids > 0) {
         --bundle.avoids;
         has_passed_over_ = true;
@@ -206,7 +210,9 @@ std::optional<EpochState::Given> EpochState::Grant(
         unowned != unowned_.end() && (!has_fresh || *unowned < fresh);
     if (!is_unowned && !has_fresh) return std::nullopt;
     const uint64_t number = is_unowned ? *unowned : fresh;
-    if (const std::optional<uint32_t> slot = SlotFor(number)) {
+    const std::optional<uint32_t> slot =
+        IsElsewhere(number, worker) ? std::nullopt : SlotFor(number);
+    if (slot) {
       Bundle& bundle = begun_[number];
       Own(number, bundle, *slot, writes);
       return Lend(number, bundle, worker, attempt);
@@ -322,7 +328,8 @@ std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
   if (it == lent_.end()) return held;
   for (const uint64_t number : it->second) {
     const Bundle& bundle = begun_.at(number);
-    held.push_back({number, bundle.attempt, *bundle.slot});
+    held.push_back(
+        {number, bundle.attempt, *bundle.slot, bundle.is_following});
   }
   return held;
 }
@@ -412,6 +419,7 @@ bool EpochState::Finish(uint32_t slot, const Finished& finished,
   const bool is_its = it != begun_.end() && it->second.slot == slot;
   if (!is_its && !quarantined_.contains(number)) return false;
   MarkDone(number, record, writes);
+  OnShared(number, finished);
   return true;
 }
 

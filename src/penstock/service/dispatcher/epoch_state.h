@@ -16,12 +16,16 @@
 // that has come. In the latter case it ends with its worker
 // (epoch_by_worker.cc).
 //
+// An epoch of a group's member (shared_table.h) has what the worker of another
+// member computes from there (epoch_shared.cc).
+//
 // Pure: no clock, no lock, no store. What must be written down is appended to a
 // batch, and what is decided may be told once that is durable.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,6 +34,7 @@
 
 #include "penstock/service.pb.h"
 #include "penstock/service/dispatcher/epoch_index.h"
+#include "penstock/service/dispatcher/shared_table.h"
 #include "penstock/service/protocol/bundle_set.h"
 #include "penstock/service/protocol/checkpoint.h"
 #include "penstock/service/store/meta_store.h"
@@ -59,6 +64,7 @@ class EpochState final {
     uint64_t bundle;
     uint64_t attempt;
     uint32_t slot;
+    bool is_following = false;  // another member had it computed there
   };
   enum class Loss {
     kCrash,       // the worker died or is not heard of
@@ -103,6 +109,20 @@ class EpochState final {
   void Join(uint64_t worker);
   // It takes no more leases. What it does not compute now, it never will.
   void Retire(uint64_t worker, Writes& writes);
+  // It is a member's: others look at the same table, which outlives it.
+  void SetTable(SharedTable* table);
+  SharedTable* table() { return table_; }
+  // Has the workers of others' bundles compute this one's, as far as its reader
+  // wants them. At most once, a reader that is behind all that there is goes on
+  // there. True: it has passed bundles over, which is to be written down.
+  bool Follow(const std::function<uint64_t()>& next_attempt, Writes& writes);
+  // Bundles before this one that were not assigned never will be.
+  uint64_t skipped_to() const { return skipped_to_; }
+  // What its reader missed with those, as far as it is known, and with those
+  // that had gone.
+  uint64_t missed_items() const { return missed_items_; }
+  uint64_t missed_bundles() const { return missed_bundles_; }
+
   // The last Grant() gave nothing, but another worker would have got something.
   bool has_passed_over() const { return has_passed_over_; }
   // It may have something to grant.
@@ -197,6 +217,7 @@ class EpochState final {
     uint64_t maker = 0;  // EACH_WORKER: whose pass it is
     bool is_started = false;
     bool is_waiting = false;
+    bool is_following = false;  // another member had it computed there
     bool is_recovered = false;  // nobody has presented it since a restart
     uint64_t bad_attempt = 0;   // that could not be read
     uint64_t avoided = 0;       // its worker
@@ -219,6 +240,12 @@ class EpochState final {
   void Drop(uint64_t number, Writes& writes);
   // A pass that is known from a record.
   void RecoverPass(uint64_t number, uint64_t worker);
+
+  // --- epoch_shared.cc ---
+  // Another worker computes it for other members.
+  bool IsElsewhere(uint64_t number, uint64_t worker) const;
+  bool SkipToOthers();
+  void OnShared(uint64_t number, const Finished& finished);
 
   std::optional<uint32_t> SlotFor(uint64_t bundle) const;
   // Bundles that a slot may have of the last ones, of which nobody takes many,
@@ -274,6 +301,10 @@ class EpochState final {
   uint64_t inherited_end_ = 0;  // passes before this are of an earlier life
   uint64_t dropped_ = 0;
   uint64_t mismatches_ = 0;
+  SharedTable* table_ = nullptr;
+  uint64_t skipped_to_ = 0;
+  uint64_t missed_items_ = 0;
+  uint64_t missed_bundles_ = 0;
 };
 
 }  // namespace penstock::service

@@ -1,0 +1,226 @@
+// Runs whose bundles are computed once: who goes together, and what they have
+// in common (design note 0027).
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
+#include "penstock/service/dispatcher/dispatcher_state.h"
+#include "penstock/service/dispatcher/records.h"
+
+namespace penstock::service {
+namespace {
+
+// All that decides a bundle's items, but its number; and what members call it.
+uint64_t HashOf(const RunRecord& run, uint64_t epoch, uint64_t iteration,
+                uint64_t manifest) {
+  uint64_t hash = HashBytes(run.plan());
+  hash = Combine(hash, HashBytes(run.group().name()));
+  hash = Combine(hash, run.seed());
+  hash = Combine(hash, epoch);
+  hash = Combine(hash, iteration);
+  hash = Combine(hash, manifest);
+  return Combine(hash, run.group().lanes());
+}
+
+std::string PolicyOf(const Group& group) {
+  return group.policy() == Sharing::SKIP ? "skip" : "wait";
+}
+
+}  // namespace
+
+bool DispatcherState::IsLive(const Run& run, int64_t now_ms) const {
+  return std::ranges::any_of(run.epochs, [&](const auto& epoch) {
+    return std::ranges::any_of(
+        epoch.second.sessions,
+        [&](const auto& session) { return IsLive(session.second, now_ms); });
+  });
+}
+
+const DispatcherState::Run* DispatcherState::LiveMember(const Group& group,
+                                                        const std::string& job,
+                                                        int64_t now_ms) const {
+  for (const auto& [name, run] : runs_) {
+    if (name != job && run.record.group().name() == group.name() &&
+        IsLive(run, now_ms)) {
+      return &run;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
+                                         int64_t now_ms) const {
+  if (!request.has_group()) return absl::OkStatus();
+  const Group& group = request.group();
+  const bool is_known = request.visitation() == EXACTLY_ONCE ||
+                        request.visitation() == AT_MOST_ONCE;
+  if (group.name().empty() || request.slots() != 1 || !request.is_ordered() ||
+      !is_known) {
+    return absl::InvalidArgumentError(
+        "a group's member must name it, and read all of its job in order, each "
+        "element exactly or at most once; got something else");
+  }
+  if (group.lanes() > 0 && group.lane() >= group.lanes()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("consumer must be in [0, ", group.lanes(),
+                     "), one of num_consumers; got ", group.lane()));
+  }
+  const Run* run = LiveMember(group, request.job(), now_ms);
+  if (run == nullptr) return absl::OkStatus();
+  const auto other = [&](const std::string& what, const std::string& its,
+                         const std::string& ours) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "all members of '", group.name(), "' must have the same ", what,
+        "; job '", run->record.job(), "' has ", its, ", job '", request.job(),
+        "' ", ours, "\n  Give this one another name, or change it."));
+  };
+  const RunRecord& record = run->record;
+  if (record.group().lanes() != group.lanes()) {
+    return other("num_consumers", absl::StrCat(record.group().lanes()),
+                 absl::StrCat(group.lanes()));
+  }
+  if (record.plan() != request.plan()) {
+    return other("pipeline", record.plan(), request.plan());
+  }
+  if (record.visitation() != request.visitation()) {
+    return other("visitation", Visitation_Name(record.visitation()),
+                 Visitation_Name(request.visitation()));
+  }
+  if (record.group().policy() != group.policy()) {
+    return other("share_policy", PolicyOf(record.group()), PolicyOf(group));
+  }
+  if (request.states_size() > 0 && group.lanes() > 0 &&
+      request.states(0).seed() != 0 &&
+      request.states(0).seed() != record.seed()) {
+    return other("seed",
+                 "begun anew", "a state of before: load one in each of them");
+  }
+  return absl::OkStatus();
+}
+
+void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
+                                Run& run) const {
+  Group& group = *run.record.mutable_group();
+  group = request.group();
+  group.set_founder(run.record.run());
+  const Run* other = LiveMember(group, request.job(), now_ms);
+  if (other == nullptr) return;
+  group.set_founder(other->record.group().founder());
+  // Who goes on from a state has its own.
+  if (request.states_size() == 0) run.record.set_seed(other->record.seed());
+}
+
+absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
+                                     int64_t now_ms, Writes& writes) {
+  const Pass pass{request.epoch(), request.iteration()};
+  const Group& group = run.record.group();
+  const std::string who =
+      absl::StrCat("consumer ", group.lane(), " of ", group.lanes(),
+                   " of '", group.name(), "'");
+  Epoch& epoch = run.epochs.at(pass.name());
+  const auto session = epoch.sessions.find(request.slot());
+  if (session != epoch.sessions.end() && IsLive(session->second, now_ms) &&
+      request.on_existing() != OpenRequest::ATTACH) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        who, " is being read by somebody else: give this one another number, "
+        "or on_existing=\"attach\" to take its place"));
+  }
+  if (request.on_existing() != OpenRequest::ATTACH) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        who, " has begun before, and the others go on\n  Load its state, or "
+        "use on_existing=\"attach\" to go on at the round that the others "
+        "have reached, or another job name for all to begin anew."));
+  }
+  const SharedTable::Place* place =
+      epoch.state->table() == nullptr
+          ? nullptr
+          : epoch.state->table()->Furthest(group.lane());
+  const uint64_t manifest = epoch.manifest;
+  const uint64_t generation = epoch.state->id().generation() + 1;
+  Progress progress;
+  uint64_t row = 0;
+  if (place != nullptr) {
+    progress = Inherited(place->state);
+    progress.done.AddAll(BundleSet(place->state.done()));
+    for (const Cursor& cursor : place->state.open()) {
+      progress.open[cursor.bundle()] = cursor.position();
+    }
+    std::erase_if(progress.open, [&](const auto& each) {
+      return progress.done.Has(each.first);
+    });
+    row = place->row;
+  }
+  Epoch& made =
+      BeginGeneration(run, pass, generation, progress, manifest, writes);
+  made.first_row = row;
+  Say("consumer_rejoined", {{"job", run.record.job()},
+                            {"row", absl::StrCat(row)}});
+  return absl::OkStatus();
+}
+
+uint64_t DispatcherState::ManifestOfGroup(const Run& run,
+                                          const Pass& pass) const {
+  if (!run.record.has_group()) return 0;
+  for (const auto& [job, other] : runs_) {
+    if (&other == &run ||
+        other.record.group().founder() != run.record.group().founder()) {
+      continue;
+    }
+    const auto epoch = other.epochs.find(pass.name());
+    if (epoch != other.epochs.end() && epoch->second.manifest != 0) {
+      return epoch->second.manifest;
+    }
+  }
+  return 0;
+}
+
+void DispatcherState::SetTable(Epoch& epoch) {
+  const Run* run = FindRun(epoch.state->id().run());
+  if (run == nullptr || !run->record.has_group()) return;
+  epoch.state->SetTable(&tables_[HashOf(run->record, epoch.pass.number,
+                                        epoch.pass.iteration,
+                                        epoch.manifest)]);
+}
+
+void DispatcherState::FollowOthers(Epoch& epoch, Writes& writes) {
+  if (!epoch.failure.ok() || !epoch.restoring.empty()) return;
+  if (epoch.state->Follow([this] { return NextNumber(); }, writes)) {
+    WriteEpoch(epoch, writes);
+  }
+}
+
+void DispatcherState::FollowAll(Writes& writes) {
+  for (auto& [key, table] : tables_) {
+    if (!table.TakeChanged()) continue;
+    const std::set<EpochName> members = table.members();
+    for (const EpochName& name : members) {
+      FollowOthers(FindRun(name.run)->epochs.at(name.epoch), writes);
+    }
+  }
+}
+
+void DispatcherState::ForgetInTables(uint64_t worker) {
+  for (auto& [key, table] : tables_) {
+    if (!table.Forget(worker)) continue;
+    for (const EpochName& name : table.members()) {
+      FindRun(name.run)->epochs.at(name.epoch).state->MarkReady();
+    }
+  }
+}
+
+Sharing DispatcherState::SharingOf(const Run& run, const Epoch& epoch,
+                                   const EpochState::Given& given) {
+  Sharing sharing;
+  const uint64_t hash = HashOf(run.record, epoch.pass.number,
+                               epoch.pass.iteration, epoch.manifest);
+  sharing.set_production(Combine(hash, given.bundle) | 1);
+  sharing.set_policy(run.record.group().policy());
+  sharing.set_lanes(run.record.group().lanes());
+  sharing.set_lane(run.record.group().lane());
+  sharing.set_is_following(given.is_following);
+  return sharing;
+}
+
+}  // namespace penstock::service

@@ -1,0 +1,256 @@
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "penstock/service/dispatcher/dispatcher_state_testing.h"
+
+namespace penstock::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class GroupsTest : public DispatcherStateTest {
+ protected:
+  // A trial that shares `name` with others.
+  OpenRequest Sharing(const std::string& job, uint64_t consumer,
+                      Visitation visitation = EXACTLY_ONCE) const {
+    OpenRequest request = Request(consumer);
+    request.set_job(job);
+    request.set_visitation(visitation);
+    request.set_is_ordered(true);
+    request.set_seed(consumer);
+    request.mutable_group()->set_name("trials");
+    if (visitation == AT_MOST_ONCE) {
+      request.mutable_group()->set_policy(service::Sharing::SKIP);
+    }
+    return request;
+  }
+  // Consumer `lane` of `lanes`.
+  OpenRequest Lane(uint32_t lane, uint32_t lanes, uint64_t consumer) const {
+    OpenRequest request = Sharing(absl::StrCat("train[", lane, "]"), consumer);
+    request.mutable_group()->set_name("train");
+    request.mutable_group()->set_lanes(lanes);
+    request.mutable_group()->set_lane(lane);
+    return request;
+  }
+  WorkerReply BeatOf(uint64_t worker, uint32_t room = 4, WorkerBeat beat = {}) {
+    beat.set_worker(worker);
+    beat.set_address(absl::StrCat("w", worker));
+    beat.set_room(room);
+    WorkerReply reply = state_->OnWorker(beat, now_, writes_);
+    Write();
+    return reply;
+  }
+  // The first one's opening, with the manifest that worker 9 makes.
+  OpenReply Found(const OpenRequest& request, uint64_t bundles) {
+    EXPECT_EQ(Open(request)->phase(), OpenReply::WAITING);
+    const WorkerReply granted = BeatOf(9);
+    WorkerBeat beat;
+    WorkerBeat::Made* made = beat.add_made();
+    *made->mutable_epoch() = granted.leases(0).epoch();
+    made->set_attempt(granted.leases(0).attempt());
+    made->mutable_manifest()->set_rows(bundles);
+    made->mutable_manifest()->set_rows_per_bundle(1);
+    made->mutable_manifest()->set_passes(1);
+    BeatOf(9, 0, beat);
+    return *Open(request);
+  }
+  static std::vector<uint64_t> BundlesOf(const WorkerReply& reply) {
+    std::vector<uint64_t> bundles;
+    for (const Lease& lease : reply.leases()) bundles.push_back(lease.bundle());
+    return bundles;
+  }
+};
+
+TEST_F(GroupsTest, WhoComesLaterHasTheSameFromTheSameWorkers) {
+  const OpenReply a = Found(Sharing("a", 1), 4);
+  const auto b = Open(Sharing("b", 2));
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_EQ(b->phase(), OpenReply::OPEN) << "the manifest is known";
+  EXPECT_EQ(b->seed(), a.seed());
+  EXPECT_THAT(b->members(), ElementsAre("a", "b"));
+  Beat(a, 2, {}, 1);
+  const WorkerReply first = BeatOf(9, 1);
+  const WorkerReply second = BeatOf(8, 1);
+  EXPECT_THAT(BundlesOf(first), ElementsAre(0));
+  EXPECT_THAT(BundlesOf(second), ElementsAre(1));
+  // It follows without any worker's asking for more.
+  const ClientReply reply = Beat(*b, 2, {}, 2);
+  ASSERT_THAT(reply.assigned(), SizeIs(2));
+  EXPECT_EQ(reply.assigned(0).address(), "w9");
+  EXPECT_EQ(reply.assigned(1).address(), "w8");
+  WorkerBeat held;
+  *held.add_held()->mutable_epoch() = first.leases(0).epoch();
+  held.mutable_held(0)->set_attempt(first.leases(0).attempt());
+  const WorkerReply told = BeatOf(9, 0, held);
+  ASSERT_THAT(told.leases(), SizeIs(1));
+  EXPECT_EQ(told.leases(0).sharing().production(),
+            first.leases(0).sharing().production());
+  EXPECT_TRUE(told.leases(0).sharing().is_following());
+  EXPECT_FALSE(first.leases(0).sharing().is_following());
+  EXPECT_NE(first.leases(0).sharing().production(),
+            second.leases(0).sharing().production());
+}
+
+TEST_F(GroupsTest, ALostWorkersBundlesGoToAnotherForAll) {
+  const OpenReply a = Found(Sharing("a", 1), 1);
+  const OpenReply b = *Open(Sharing("b", 2));
+  Beat(a, 2, {}, 1);
+  Beat(b, 2, {}, 2);
+  BeatOf(9, 1);
+  EXPECT_THAT(Beat(b, 2, {}, 2).assigned(), SizeIs(1));
+  now_ += settings_.lease_ms - 1;
+  BeatOf(8, 0);
+  now_ += 1;
+  Tick();
+  EXPECT_THAT(Beat(a, 2, {}, 1).assigned(), IsEmpty());
+  EXPECT_THAT(BundlesOf(BeatOf(8, 1)), ElementsAre(0));
+  EXPECT_EQ(Beat(a, 2, {}, 1).assigned(0).address(), "w8");
+  EXPECT_EQ(Beat(b, 2, {}, 2).assigned(0).address(), "w8");
+}
+
+TEST_F(GroupsTest, MembersMustAgree) {
+  Found(Sharing("a", 1), 4);
+  state_->AddPlan("q", "another", false, now_, writes_);
+  OpenRequest other = Sharing("b", 2);
+  other.set_plan("q");
+  const auto plan = Open(other);
+  EXPECT_THAT(plan.status().message(), HasSubstr("the same pipeline"));
+  EXPECT_THAT(plan.status().message(), HasSubstr("job 'a' has p, job 'b' q"));
+  EXPECT_THAT(Open(Sharing("b", 2, AT_MOST_ONCE)).status().message(),
+              HasSubstr("the same visitation"));
+  // The others go on, and another group is another's.
+  other.mutable_group()->set_name("others");
+  EXPECT_TRUE(Open(other).ok());
+  EXPECT_TRUE(Open(Sharing("c", 3)).ok());
+}
+
+TEST_F(GroupsTest, AtMostOnceOneThatComesLateBeginsWhereTheOthersAre) {
+  const OpenReply a = Found(Sharing("a", 1, AT_MOST_ONCE), 1'000);
+  const uint64_t bundles = SharedTable::kMost + 20;
+  for (uint64_t i = 0; i < bundles; ++i) {
+    ClientBeat beat;
+    *beat.mutable_epoch() = a.epoch();
+    beat.mutable_opener()->set_consumer(1);
+    beat.set_want(1);
+    if (i > 0) {
+      beat.add_finished()->set_bundle(i - 1);
+      beat.mutable_finished(0)->set_items(10);
+    }
+    state_->OnClient(beat, now_, writes_);
+    BeatOf(9, 1);
+  }
+  const OpenReply b = *Open(Sharing("b", 2, AT_MOST_ONCE));
+  const ClientReply reply = Beat(b, 2, {}, 2);
+  EXPECT_EQ(reply.skipped_to(), 20);
+  EXPECT_EQ(reply.missed_bundles(), 20);
+  EXPECT_EQ(reply.missed_items(), 200);
+  ASSERT_THAT(reply.assigned(), SizeIs(2));
+  EXPECT_EQ(reply.assigned(0).bundle(), 20);
+  // A restart does not bring them back.
+  Restart();
+  now_ += settings_.lease_ms;
+  Tick();
+  BeatOf(9, 4);
+  const ClientReply after = Beat(b, 8, {}, 2);
+  for (const auto& each : after.assigned()) EXPECT_GE(each.bundle(), 20);
+}
+
+TEST_F(GroupsTest, ExactlyOnceOneThatComesLateHasAll) {
+  const OpenReply a = Found(Sharing("a", 1), 1'000);
+  Beat(a, 1, {}, 1);
+  BeatOf(9, 1);
+  Beat(a, 1, {0}, 1);
+  BeatOf(9, 1);
+  const OpenReply b = *Open(Sharing("b", 2));
+  const ClientReply reply = Beat(b, 1, {}, 2);
+  EXPECT_EQ(reply.skipped_to(), 0);
+  ASSERT_THAT(reply.assigned(), SizeIs(1));
+  EXPECT_EQ(reply.assigned(0).bundle(), 0);
+}
+
+TEST_F(GroupsTest, OneThatCannotReadThereHasItElsewhere) {
+  const OpenReply a = Found(Sharing("a", 1), 1);
+  const OpenReply b = *Open(Sharing("b", 2));
+  Beat(a, 1, {}, 1);
+  BeatOf(9, 1);
+  const ClientReply reply = Beat(b, 1, {}, 2);
+  ClientBeat bad;
+  *bad.mutable_epoch() = b.epoch();
+  bad.mutable_opener()->set_consumer(2);
+  bad.set_want(1);
+  bad.add_bad()->set_attempt(reply.assigned(0).attempt());
+  state_->OnClient(bad, now_, writes_);
+  BeatOf(8, 1);
+  EXPECT_EQ(Beat(b, 1, {}, 2).assigned(0).address(), "w8");
+  EXPECT_EQ(Beat(a, 1, {}, 1).assigned(0).address(), "w9");
+}
+
+TEST_F(GroupsTest, LanesMustAgree) {
+  Found(Lane(0, 2, 1), 4);
+  EXPECT_THAT(Open(Lane(2, 2, 3)).status().message(), HasSubstr("[0, 2)"));
+  const auto other = Open(Lane(1, 3, 2));
+  EXPECT_THAT(other.status().message(), HasSubstr("num_consumers"));
+  EXPECT_THAT(other.status().message(), HasSubstr("has 2, job 'train[1]' 3"));
+  EXPECT_TRUE(Open(Lane(1, 2, 2)).ok());
+  const auto twice = Open(Lane(1, 2, 5));
+  EXPECT_EQ(twice.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(twice.status().message(), HasSubstr("consumer 1 of 2"));
+}
+
+TEST_F(GroupsTest, OneThatComesBackWithoutAStateGoesOnWhereTheOthersAre) {
+  const OpenReply a = Found(Lane(0, 2, 1), 8);
+  const OpenReply b = *Open(Lane(1, 2, 2));
+  ClientBeat beat;
+  *beat.mutable_epoch() = a.epoch();
+  beat.mutable_opener()->set_consumer(1);
+  beat.set_want(2);
+  beat.set_row(37);
+  beat.mutable_place()->add_done()->set_end(3);
+  beat.mutable_place()->add_open()->set_bundle(3);
+  beat.mutable_place()->mutable_open(0)->set_position(5);
+  state_->OnClient(beat, now_, writes_);
+  OpenRequest again = Lane(1, 2, 6);
+  now_ += settings_.client_timeout_ms;
+  state_->OnClient(beat, now_, writes_);
+  EXPECT_THAT(Open(again).status().message(), HasSubstr("Load its state"));
+  again.set_on_existing(OpenRequest::ATTACH);
+  const auto back = Open(again);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->row(), 37);
+  EXPECT_EQ(back->inherited_done(0).end(), 3);
+  EXPECT_EQ(back->inherited_open(0).position(), 5);
+  EXPECT_EQ(back->seed(), a.seed());
+  EXPECT_EQ(back->epoch().generation(), b.epoch().generation() + 1);
+  Beat(*back, 1, {}, 6);
+  BeatOf(9, 4);
+  EXPECT_EQ(Beat(*back, 1, {}, 6).assigned(0).bundle(), 3);
+}
+
+// Once all have left, the same names begin anew.
+TEST_F(GroupsTest, AGroupEndsWithItsLastMember) {
+  const OpenReply a = Found(Lane(0, 2, 1), 1);
+  const OpenReply b = *Open(Lane(1, 2, 2));
+  for (const auto& [opened, consumer] :
+       {std::pair(a, uint64_t{1}), std::pair(b, uint64_t{2})}) {
+    ReleaseRequest release;
+    *release.mutable_epoch() = opened.epoch();
+    release.mutable_opener()->set_consumer(consumer);
+    ASSERT_TRUE(state_->Release(release, now_, writes_).ok());
+  }
+  const auto c = Open(Lane(1, 2, 3));
+  ASSERT_TRUE(c.ok()) << c.status();
+  EXPECT_EQ(c->row(), 0);
+  EXPECT_NE(c->epoch().run(), b.epoch().run());
+  const auto d = Open(Lane(0, 2, 4));
+  ASSERT_TRUE(d.ok()) << d.status();
+  EXPECT_NE(d->epoch().run(), a.epoch().run());
+  EXPECT_EQ(d->seed(), c->seed());
+}
+
+}  // namespace
+}  // namespace penstock::service
