@@ -37,6 +37,7 @@ NAMES = (
     "engine/parse_example_batched",
     "engine/text",
     "engine/padded_batch",
+    "engine/tokens",
     "engine/csv",
     "engine/json_lines",
     "engine/tar",

@@ -71,6 +71,7 @@ from penstock._files import (
 )
 from penstock._functions import *  # noqa: F403
 from penstock._iterator import Iterator
+from penstock._lengths import choose_boundaries
 from penstock._local_service import LocalService
 from penstock._options import Options, PythonOptions
 from penstock._pipeline import (
@@ -135,6 +136,7 @@ __all__ = [
     "UnsupportedFunctionError",
     "bfloat16",
     "bool",
+    "choose_boundaries",
     "close",
     "complex64",
     "complex128",

@@ -9,6 +9,7 @@ from penstock._actions import Actions
 from penstock._distributing import Distributing
 from penstock._frameworks import Frameworks
 from penstock._grouping import Grouping
+from penstock._lengths import Lengths
 from penstock._measuring import Measuring
 from penstock._mixing import Mixing
 from penstock._public import ClassOnly, publish
@@ -21,6 +22,7 @@ class Dataset(
     Sources,
     Transforms,
     Grouping,
+    Lengths,
     Mixing,
     Storing,
     Distributing,

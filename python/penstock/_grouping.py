@@ -1,12 +1,11 @@
-"""Elements put together by place, by key and by length."""
+"""Elements put together by place and by key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock import _dtypes, _python, _spec
-from penstock._batching import padded_shapes as shapes_field
 from penstock._batching import padding as padding_field
 from penstock._errors import InvalidTypeError
 from penstock._location import refused
@@ -124,65 +123,6 @@ class Grouping(Pipeline):
         )
         return append(
             "flat_map", {"function": itself.message}, [rows], function=itself
-        )
-
-    def bucket_by_sequence_length(
-        self,
-        element_length_func: Callable[..., Any],
-        bucket_boundaries: Sequence[int],
-        bucket_batch_sizes: Sequence[int],
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        pad_to_bucket_boundary: bool = False,
-        no_padding: bool = False,
-        drop_remainder: bool = False,
-        name: Any = None,
-    ) -> Dataset:
-        """Batches elements of about one length, padded.
-
-        Example:
-            >>> ds = ps.Dataset.from_list([[1], [2, 3, 4], [5, 6], [7, 8, 9]])
-            >>> list(ds.bucket_by_sequence_length(
-            ...     lambda x: ps.size(x), [3], [2, 2]))
-            [array([[1, 0],
-                    [5, 6]]), array([[2, 3, 4],
-                    [7, 8, 9]])]
-
-        Args:
-            element_length_func: The length of an element, an integer.
-            bucket_boundaries: Ascending; a bucket has lengths from one boundary
-                (or 0) to the next, which is not in it.
-            bucket_batch_sizes: Elements of a batch, for each bucket: one more
-                than boundaries.
-            padded_shapes: As in `padded_batch`.
-            padding_values: As in `padded_batch`.
-            pad_to_bucket_boundary: Pads unknown dimensions to the boundary less
-                one, not to the largest in the batch. An element for which there
-                is no boundary is then an error, in its batch's place.
-            no_padding: Only groups: elements of a batch must have one shape.
-            drop_remainder: Leaves out batches that are not full.
-            name: Not used.
-        """
-        length = _python.use(
-            element_length_func, self, _spec.TensorSpec((), _dtypes.int64)
-        )
-        body: dict[str, Any] = {
-            "length": length.message,
-            "boundaries": [
-                index("bucket_boundaries", x) for x in bucket_boundaries
-            ],
-            "batch_sizes": [
-                index("bucket_batch_sizes", x) for x in bucket_batch_sizes
-            ],
-            "pad_to_boundary": bool(pad_to_bucket_boundary),
-            "no_padding": bool(no_padding),
-            "drop_remainder": bool(drop_remainder),
-        }
-        if not no_padding:
-            body["shapes"] = shapes_field(self.element_spec, padded_shapes)
-            body["padding"] = padding_field(self.element_spec, padding_values)
-        return append(
-            "bucket_by_sequence_length", body, [self], function=length
         )
 
     # ---- Batches of sizes that differ.

@@ -7,6 +7,7 @@ that is known here.
 
 from __future__ import annotations
 
+import copy
 import operator
 import os
 import threading
@@ -177,6 +178,15 @@ class Pipeline:
 
 
 PipelineT = TypeVar("PipelineT", bound=Pipeline)
+
+
+def sample_of(dataset: Pipeline) -> Dataset:
+    """Its elements without what only delays, orders or repeats them."""
+    sample = copy.copy(dataset)
+    sample._plan = _engine.call("sample", {"plan": dataset._plan})["plan"]
+    sample._tokens = ()
+    sample._knobs = sample._rewriting = None
+    return sample._self()
 
 
 def append(

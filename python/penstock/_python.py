@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import inspect
 import os
@@ -430,12 +429,9 @@ def _recorded(
 def _learn(packed: Packed, dataset: Pipeline, reason: str) -> Any:
     """The structure of what the function returns for the first elements."""
     from penstock._options import Options
-    from penstock._pipeline import append
+    from penstock._pipeline import append, sample_of
 
-    sample = copy.copy(dataset)
-    sample._plan = _engine.call("sample", {"plan": dataset._plan})["plan"]
-    sample._tokens = ()
-    sample._knobs = sample._rewriting = None
+    sample = sample_of(dataset)
     text = _spec.TensorSpec((), string)
     function = _recorded(packed, text, reason)
     probe = append(

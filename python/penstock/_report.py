@@ -56,13 +56,31 @@ class Wall:
 
 
 @dataclasses.dataclass(frozen=True)
+class Padding:
+    """How much of what a transformation's batches have is padding.
+
+    `share` is of their items, since the run began; `shapes` is how many
+    different shapes they had (4096 may be more). `boundaries` are those that
+    would lower it to `best_share` or less, where that is worth doing.
+    """
+
+    share: float
+    shapes: int
+    batches: int
+    items: int
+    padded_items: int
+    boundaries: tuple[int, ...]
+    best_share: float | None
+
+
+@dataclasses.dataclass(frozen=True)
 class NodeReport:
     """What one transformation costs, and how it is run.
 
     Shares are of all CPU and of the wall time; `visits` is its rows per
     element of the pipeline, `tasks_useful` how many of its tasks were at work.
     `cache_bytes` is how large a cache after it would be at most, and `why_not`
-    why there cannot be one.
+    why there cannot be one. `padding` is there if it pads.
     """
 
     node: int
@@ -86,6 +104,7 @@ class NodeReport:
     why_not: str
     cache_bytes: float | None
     inputs: tuple[int, ...]
+    padding: Padding | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,6 +253,21 @@ def to_node(message: Json) -> NodeReport:
         why_not=message.get("why_not", ""),
         cache_bytes=_optional(message, "cache_bytes"),
         inputs=tuple(message.get("inputs", ())),
+        padding=_to_padding(message.get("padding")),
+    )
+
+
+def _to_padding(message: Json | None) -> Padding | None:
+    if message is None:
+        return None
+    return Padding(
+        share=_number(message, "share"),
+        shapes=int(message.get("shapes", 0)),
+        batches=int(message.get("batches", 0)),
+        items=int(message.get("items", 0)),
+        padded_items=int(message.get("padded_items", 0)),
+        boundaries=tuple(int(x) for x in message.get("boundaries", ())),
+        best_share=_optional(message, "best_share"),
     )
 
 

@@ -330,7 +330,7 @@ def _resources(e: Explanation, pen: _Pen) -> list[str]:
 
 
 def memory_lines(e: Explanation) -> list[tuple[str, str]]:
-    """Memory, and where caches could and could not be."""
+    """Memory, where caches could and could not be, and what is padding."""
     words = f"{si_bytes(e.resident_bytes)} resident"
     if e.memory_limit_bytes:
         words += f" of {si_bytes(e.memory_limit_bytes)}"
@@ -351,6 +351,18 @@ def memory_lines(e: Explanation) -> list[tuple[str, str]]:
     for reason, names in list(why.items())[:_MAX_CACHES]:
         lines.append((name, f"after {', '.join(names)}: {reason}"))
         name = ""
+    return lines + _padding_lines(e)
+
+
+def _padding_lines(e: Explanation) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    for node in e.nodes:
+        if node.padding is not None:
+            many = node.padding.shapes
+            shapes = "1 shape" if many == 1 else f"{many} shapes"
+            share = percent(node.padding.share)
+            words = f"{share} of what {node.name} gives, in {shapes}"
+            lines.append(("" if lines else "padding", words))
     return lines
 
 

@@ -109,6 +109,15 @@ def make_pipelines(folder):
         "bucket": ps.Dataset.range(9)
         .map(lambda n: ps.arange(n % 4))
         .bucket_by_sequence_length(lambda x: ps.size(x), [2], [2, 3]),
+        "token_buckets": ps.Dataset.range(19)
+        .map(lambda n: ps.arange(n % 4))
+        .bucket_by_sequence_length(lambda x: ps.size(x), [2], max_tokens=6),
+        "batch_by_tokens": ps.Dataset.range(19)
+        .map(lambda n: ps.arange(n % 4))
+        .batch_by_tokens(6),
+        "token_window": ps.Dataset.range(19)
+        .map(lambda n: ps.arange(n % 4))
+        .batch_by_tokens(6, window=8, max_rows=4),
         "sample": ps.Dataset.sample_from_datasets(
             [ps.Dataset.range(4), ps.Dataset.range(10, 14)], seed=2
         ),

@@ -50,7 +50,8 @@ def run_script(text, *, check=True, **options):
     "name",
     [
         "map", "shuffle", "interleave", "batch", "text", "dict", "large",
-        "window", "group_by_window", "bucket", "sample", "choose", "unique",
+        "window", "group_by_window", "bucket", "token_buckets",
+        "batch_by_tokens", "token_window", "sample", "choose", "unique",
         "resample", "ragged_twice", "pack", "pack_split", "file_cache",
         "load",
     ],

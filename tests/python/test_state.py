@@ -17,6 +17,7 @@ NAMES = [
     "interleave", "scan", "enumerate", "shard", "take_while", "prefetch",
     "text", "strings", "dict", "named", "ragged", "padded", "generator",
     "random", "large", "empty", "window", "group_by_window", "bucket",
+    "token_buckets", "batch_by_tokens", "token_window",
     "sample", "choose", "unique", "assert_cardinality", "resample",
     "ragged_batch", "ragged_twice", "sparse_batch", "pack", "pack_split",
     "file_cache", "load",

@@ -2,6 +2,7 @@
 
 #include "penstock/engine/ops/assert_cardinality.h"
 #include "penstock/engine/ops/batch.h"
+#include "penstock/engine/ops/batch_by_tokens.h"
 #include "penstock/engine/ops/cache.h"
 #include "penstock/engine/ops/choose.h"
 #include "penstock/engine/ops/concatenate.h"
@@ -129,6 +130,8 @@ OperatorOr BuildOperator(const plan::Node& node,
       return MakeSparseBatch(node.sparse_batch(), in, context);
     case plan::Node::kPack:
       return MakePack(node.pack(), in, context);
+    case plan::Node::kBatchByTokens:
+      return MakeBatchByTokens(node.batch_by_tokens(), in, context);
     case plan::Node::kReceived:
       return MakeReceived(node.received(), context);
     case plan::Node::OP_NOT_SET:

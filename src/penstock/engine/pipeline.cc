@@ -458,6 +458,7 @@ absl::StatusOr<std::shared_ptr<Run>> MakeRun(
   run->knobs.resize(pipeline.ops().size());
   for (NodeStats& stats : run->stats) {
     stats.is_counting = environment.has_counters;
+    stats.padding.AddTo(environment.padding);
   }
   run->random.resize(pipeline.ops().size());
   run->knobs.resize(pipeline.ops().size());

@@ -24,6 +24,7 @@
 #include "penstock/engine/kept_rows.h"
 #include "penstock/engine/knobs.h"
 #include "penstock/engine/memory_budget.h"
+#include "penstock/engine/padding_stats.h"
 #include "penstock/engine/row_function.h"
 #include "penstock/engine/row_source.h"
 #include "penstock/engine/stats.h"
@@ -69,6 +70,8 @@ struct Environment {
   // A chunk that a function takes longer for is worth handing to another
   // thread: a few µs where that one is awake, 30 where it must be woken.
   int64_t min_shared_nanos = 60'000;
+  // What all runs together pad, if somebody asks.
+  std::shared_ptr<PaddingStats> padding;
   // Told what a person may want to know.
   std::function<void(std::string_view)> warn;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "penstock/engine/cpu_share.h"
+#include "penstock/engine/padding_stats.h"
 #include "penstock/io/io_stats.h"
 
 namespace penstock::engine {
@@ -66,6 +67,7 @@ struct NodeStats {
   Histogram nanos_per_row;
   Histogram bytes_per_row;
   QueueStats queue;
+  PaddingStats padding;  // of nodes that pad
 
   void SeeRows(uint64_t count, uint64_t row_bytes);
 };

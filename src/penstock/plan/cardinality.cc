@@ -303,6 +303,7 @@ Cardinality InferCardinality(const Node& node,
     case Node::kPack:
     case Node::kGroupByWindow:
     case Node::kBucketBySequenceLength:
+    case Node::kBatchByTokens:
       return AtMost(inputs[0]);
     case Node::kMap:
     case Node::kShuffle:

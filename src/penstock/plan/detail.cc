@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kMaxText = 40;
 constexpr int kMaxItems = 3;
+// Boundaries may be nobody's but the engine's: here they are read.
+constexpr int kMaxBuckets = 32;
 
 // Comma-separated parameters; what is unset or false is left out.
 class Words final {
@@ -40,6 +42,19 @@ std::string Quoted(const std::string& text) {
   const bool is_long = text.size() > kMaxText;
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, kMaxText)),
                       is_long ? "…'" : "'");
+}
+
+// How many tokens a batch may have, and what is done with longer elements.
+template <typename Op>
+std::string BudgetOf(const Op& op) {
+  std::string text = absl::StrCat("max_tokens=", op.max_tokens());
+  if (op.too_long() == TOO_LONG_IS_ALONE) {
+    absl::StrAppend(&text, ", too_long='alone'");
+  }
+  if (op.too_long() == TOO_LONG_IS_DROPPED) {
+    absl::StrAppend(&text, ", too_long='drop'");
+  }
+  return text;
 }
 
 std::string ReceivedText(const Received& op) {
@@ -107,12 +122,13 @@ std::string TextOf(const Value& value) {
   return "?";
 }
 
-std::string TextOf(const google::protobuf::RepeatedField<int64_t>& numbers) {
+std::string TextOf(const google::protobuf::RepeatedField<int64_t>& numbers,
+                   int most = kMaxItems) {
   std::vector<std::string> items;
-  for (int i = 0; i < std::min(numbers.size(), kMaxItems); ++i) {
+  for (int i = 0; i < std::min(numbers.size(), most); ++i) {
     items.push_back(absl::StrCat(numbers[i]));
   }
-  if (numbers.size() > kMaxItems) {
+  if (numbers.size() > most) {
     items.push_back(absl::StrCat("… ", numbers.size(), " in all"));
   }
   return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
@@ -340,12 +356,20 @@ std::string Detail(const Node& node) {
     case Node::kBucketBySequenceLength: {
       const BucketBySequenceLength& op = node.bucket_by_sequence_length();
       return words.Add(NameOf(op.length()))
-          .Set("boundaries", TextOf(op.boundaries()))
-          .Set("batch_sizes", TextOf(op.batch_sizes()))
+          .Set("boundaries", TextOf(op.boundaries(), kMaxBuckets))
+          .Set("batch_sizes", TextOf(op.batch_sizes(), kMaxBuckets))
+          .Add(op.has_max_tokens() ? BudgetOf(op) : "")
           .Flag("pad_to_boundary", op.pad_to_boundary())
           .Flag("no_padding", op.no_padding())
           .Flag("drop_remainder", op.drop_remainder())
           .Join();
+    }
+    case Node::kBatchByTokens: {
+      const BatchByTokens& op = node.batch_by_tokens();
+      words.Add(NameOf(op.length())).Add(BudgetOf(op));
+      if (op.has_window()) words.Set("window", absl::StrCat(op.window()));
+      if (op.has_max_rows()) words.Set("max_rows", absl::StrCat(op.max_rows()));
+      return words.Flag("drop_remainder", op.drop_remainder()).Join();
     }
     case Node::kSampleFromDatasets: {
       const SampleFromDatasets& op = node.sample_from_datasets();

@@ -214,7 +214,8 @@ class Divider final {
       case InParts::kRowWise:
         return "";
       case InParts::kWindow:
-        if (node.bucket_by_sequence_length().drop_remainder()) {
+        if (node.bucket_by_sequence_length().drop_remainder() ||
+            node.batch_by_tokens().drop_remainder()) {
           return "leaves out rows that fill no batch, which is to happen once "
                  "and not for every share";
         }

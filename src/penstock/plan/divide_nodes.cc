@@ -101,6 +101,11 @@ std::optional<int64_t> WindowSize(const Node& node) {
       return sum < 1e18 ? std::optional(static_cast<int64_t>(sum))
                         : std::nullopt;
     }
+    case Node::kBatchByTokens: {
+      const BatchByTokens& op = node.batch_by_tokens();
+      if (op.has_window()) return op.window();
+      return op.has_max_rows() ? std::optional(op.max_rows()) : std::nullopt;
+    }
     default:
       return std::nullopt;
   }

@@ -66,6 +66,7 @@ Facts InOneRun(Node::OpCase op) {
     case Node::kUnique:
     case Node::kGroupByWindow:
     case Node::kBucketBySequenceLength:
+    case Node::kBatchByTokens:
       return kFolds;
     case Node::kReceived:
     case Node::OP_NOT_SET:
@@ -96,6 +97,7 @@ InParts InPartsOf(Node::OpCase op) {
     case Node::kInterleave:
     case Node::kGroupByWindow:
     case Node::kBucketBySequenceLength:
+    case Node::kBatchByTokens:
       return InParts::kWindow;
     case Node::kBatch:
     case Node::kPaddedBatch:

@@ -139,6 +139,8 @@ infer::Result Dispatch(const Node& node, const Place& place) {
       return infer::Of(node.sparse_batch(), place);
     case Node::kPack:
       return infer::Of(node.pack(), place);
+    case Node::kBatchByTokens:
+      return infer::Of(node.batch_by_tokens(), place);
     case Node::kReceived:
       return infer::Of(node.received(), place);
     case Node::OP_NOT_SET:
@@ -200,6 +202,8 @@ std::vector<const Function*> FunctionsOf(const Node& node) {
     }
     case Node::kBucketBySequenceLength:
       return {&node.bucket_by_sequence_length().length()};
+    case Node::kBatchByTokens:
+      return {&node.batch_by_tokens().length()};
     default:
       return {};
   }

@@ -107,6 +107,7 @@ Result Of(const Scan& op, const Place& place);
 Result Of(const Reduce& op, const Place& place);
 Result Of(const GroupByWindow& op, const Place& place);
 Result Of(const BucketBySequenceLength& op, const Place& place);
+Result Of(const BatchByTokens& op, const Place& place);
 
 }  // namespace infer
 }  // namespace penstock::plan

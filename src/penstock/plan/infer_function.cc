@@ -7,6 +7,7 @@
 #include "penstock/plan/convert.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/infer.h"
+#include "penstock/plan/token_budget.h"
 
 namespace penstock::plan::infer {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using Leaves = std::vector<penstock::TensorSpec>;
 
 constexpr int64_t kMaxInterleave = int64_t{1} << 20;
+constexpr int64_t kMaxWindow = int64_t{1} << 24;
 
 // What a function of tensors returns for `arguments`.
 Result Call(const Function& function, absl::string_view what,
@@ -244,6 +246,11 @@ Result Of(const BucketBySequenceLength& op, const Place& place) {
   PENSTOCK_RETURN_IF_ERROR(CheckInteger(
       op.length(), "the element_length_func of bucket_by_sequence_length",
       place.inputs[0].Flatten(), place));
+  if (op.boundaries_size() > 0 && op.batch_sizes().empty()) {
+    return absl::InvalidArgumentError(
+        "bucket_by_sequence_length takes either bucket_batch_sizes or "
+        "max_tokens; got neither");
+  }
   if (op.batch_sizes_size() != op.boundaries_size() + 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "bucket_batch_sizes must have one entry more than bucket_boundaries, ",
@@ -258,6 +265,7 @@ Result Of(const BucketBySequenceLength& op, const Place& place) {
         absl::StrCat("bucket_boundaries must ascend; got ",
                      op.boundaries(i - 1), " before ", op.boundaries(i)));
   }
+  PENSTOCK_RETURN_IF_ERROR(CheckBudget(op));
   // The rules of one batch are those of batch and padded_batch.
   Value size;
   const int64_t largest =
@@ -271,6 +279,27 @@ Result Of(const BucketBySequenceLength& op, const Place& place) {
   }
   PaddedBatch batch;
   *batch.mutable_size() = size;
+  *batch.mutable_shapes() = op.shapes();
+  *batch.mutable_padding() = op.padding();
+  return Of(batch, place);
+}
+
+Result Of(const BatchByTokens& op, const Place& place) {
+  PENSTOCK_RETURN_IF_ERROR(CheckInteger(op.length(),
+                                        "the length_func of batch_by_tokens",
+                                        place.inputs[0].Flatten(), place));
+  PENSTOCK_RETURN_IF_ERROR(AtLeast("max_tokens", op.max_tokens(), 1));
+  if (op.has_window()) {
+    PENSTOCK_RETURN_IF_ERROR(InRange("window", op.window(), 1, kMaxWindow));
+  }
+  if (op.has_max_rows()) {
+    PENSTOCK_RETURN_IF_ERROR(AtLeast("max_rows", op.max_rows(), 1));
+  }
+  // No batch of one size: any will do for the rules, and none is known.
+  PaddedBatch batch;
+  const int64_t size = 2;
+  batch.mutable_size()->mutable_constant()->set_dtype(INT64);
+  batch.mutable_size()->mutable_constant()->set_data(&size, sizeof(size));
   *batch.mutable_shapes() = op.shapes();
   *batch.mutable_padding() = op.padding();
   return Of(batch, place);

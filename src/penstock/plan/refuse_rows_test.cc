@@ -119,6 +119,53 @@ INSTANTIATE_TEST_SUITE_P(
          [](Node& n) { n.mutable_pack()->set_length(3); },
          "pack takes sequences of numbers",
          true},
+        {"NoTokens",
+         {Range(3)},
+         [](Node& n) {
+           *n.mutable_batch_by_tokens()->mutable_length() = Identity();
+         },
+         "max_tokens must be at least 1; got 0"},
+        {"TokensOfNoWindow",
+         {Range(3)},
+         [](Node& n) {
+           *n.mutable_batch_by_tokens()->mutable_length() = Identity();
+           n.mutable_batch_by_tokens()->set_max_tokens(8);
+           n.mutable_batch_by_tokens()->set_window(0);
+         },
+         "window must be"},
+        {"SizesAndTokens",
+         {Range(3)},
+         [](Node& n) {
+           plan::BucketBySequenceLength* op =
+               n.mutable_bucket_by_sequence_length();
+           *op->mutable_length() = Identity();
+           op->set_max_tokens(8);
+           op->add_batch_sizes(3);
+         },
+         "bucket_by_sequence_length takes either bucket_batch_sizes or "
+         "max_tokens; got both"},
+        {"NeitherSizesNorTokens",
+         {Range(3)},
+         [](Node& n) {
+           plan::BucketBySequenceLength* op =
+               n.mutable_bucket_by_sequence_length();
+           *op->mutable_length() = Identity();
+           op->add_boundaries(3);
+         },
+         "bucket_by_sequence_length takes either bucket_batch_sizes or "
+         "max_tokens; got neither"},
+        {"BoundaryOverTheBudget",
+         {Range(3)},
+         [](Node& n) {
+           plan::BucketBySequenceLength* op =
+               n.mutable_bucket_by_sequence_length();
+           *op->mutable_length() = Identity();
+           op->add_boundaries(10);
+           op->set_max_tokens(8);
+           op->set_pad_to_boundary(true);
+         },
+         "with pad_to_bucket_boundary, max_tokens must be at least the length "
+         "that the last boundary pads to, 9; got 8"},
         {"SparseBatchRank",
          {Range(3)},
          [](Node& n) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/plan/convert.h"
+#include "penstock/plan/token_budget.h"
 
 namespace penstock::plan {
 namespace {
@@ -86,8 +87,16 @@ void Resolve(Node& node, absl::Span<const penstock::ElementSpec> inputs,
     case Node::kBucketBySequenceLength: {
       BucketBySequenceLength* op = node.mutable_bucket_by_sequence_length();
       if (inputs.size() == 1 && !op->no_padding()) SetPadding(op, inputs[0]);
+      if (op->has_max_tokens() && op->batch_sizes().empty()) {
+        for (int64_t size : BatchSizesOf(*op)) op->add_batch_sizes(size);
+      }
       return;
     }
+    case Node::kBatchByTokens:
+      if (inputs.size() == 1) {
+        SetPadding(node.mutable_batch_by_tokens(), inputs[0]);
+      }
+      return;
     case Node::kRaggedBatch:
       if (node.ragged_batch().row_splits_dtype() == DTYPE_UNSPECIFIED) {
         node.mutable_ragged_batch()->set_row_splits_dtype(INT64);

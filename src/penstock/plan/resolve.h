@@ -17,7 +17,9 @@ namespace penstock::plan {
 //   padded_batch                shapes: those of the components, so that
 //                               unknown dimensions grow to the batch's largest;
 //                               padding: zeros and empty strings, and one given
-//                               value stands for all components
+//                               value stands for all components; the same for
+//                               what else pads
+//   bucket_by_sequence_length   batch_sizes: what max_tokens has room for
 // What cannot be filled in is left for the operator's rules (infer.h) to
 // refuse.
 void Resolve(Node& node, absl::Span<const penstock::ElementSpec> inputs,

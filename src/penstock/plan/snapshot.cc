@@ -351,6 +351,21 @@ void Describe(const Plan& plan, int node, Snapshot::Node& out) {
   if (from.has_batch() && from.batch().has_deterministic()) {
     keeps_order = from.batch().deterministic();
   }
+  if (from.has_padded_batch()) out.mutable_padding();
+  if (from.has_bucket_by_sequence_length() &&
+      !from.bucket_by_sequence_length().no_padding()) {
+    const BucketBySequenceLength& op = from.bucket_by_sequence_length();
+    out.mutable_padding()->set_boundaries(
+        static_cast<uint32_t>(op.boundaries_size()));
+    if (op.has_max_tokens()) {
+      out.mutable_padding()->set_max_tokens(
+          static_cast<uint64_t>(op.max_tokens()));
+    }
+  }
+  if (from.has_batch_by_tokens()) {
+    out.mutable_padding()->set_max_tokens(
+        static_cast<uint64_t>(from.batch_by_tokens().max_tokens()));
+  }
   // What draws needs an instance, and so does a cache, which draws nothing.
   bool is_random = NeedsInstance(from) && !from.has_cache();
   // The same order or values in every epoch are no randomness to a cache.

@@ -206,6 +206,9 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
     case Request::kUnregister:
       response = DoUnregister(request.unregister());
       break;
+    case Request::kChooseBoundaries:
+      response = DoChooseBoundaries(request.choose_boundaries());
+      break;
     case Request::CALL_NOT_SET:
       return absl::InvalidArgumentError("a request names no call");
   }

@@ -68,6 +68,8 @@ class Session final {
   absl::StatusOr<Response> DoInfer(const Infer& call);
   absl::StatusOr<Response> DoEvaluate(const Evaluate& call);
   absl::StatusOr<Response> DoDescribe(const Describe& call);
+  static absl::StatusOr<Response> DoChooseBoundaries(
+      const ChooseBoundaries& call);
   absl::StatusOr<Response> DoAddCapture(const AddCapture& call,
                                         std::vector<Descriptor> fds);
   absl::StatusOr<Response> DoAddFunction(const AddFunction& call,

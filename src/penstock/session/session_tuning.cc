@@ -16,6 +16,7 @@
 #include "penstock/session/machine_cpu.h"
 #include "penstock/session/session.h"
 #include "penstock/session/take_snapshot.h"
+#include "penstock/tuner/bucket_boundaries.h"
 #include "penstock/tuner/report.h"
 
 namespace penstock::session {
@@ -404,6 +405,31 @@ absl::StatusOr<Response> Session::DoSetKnobs(const SetKnobs& call) {
   reading->tuning = nullptr;  // somebody else chooses now
   Response response;
   response.set_done(true);
+  return response;
+}
+
+absl::StatusOr<Response> Session::DoChooseBoundaries(
+    const ChooseBoundaries& call) {
+  if (call.lengths_size() != call.rows_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("as many rows as lengths are expected, ",
+                     call.lengths_size(), "; got ", call.rows_size()));
+  }
+  std::vector<tuner::LengthCount> lengths;
+  for (int i = 0; i < call.lengths_size(); ++i) {
+    lengths.push_back({call.lengths(i), call.rows(i)});
+  }
+  tuner::BucketOptions options;
+  options.shapes = call.shapes();
+  options.multiple_of = call.multiple_of();
+  if (call.has_max_tokens()) options.max_tokens = call.max_tokens();
+  PENSTOCK_ASSIGN_OR_RETURN(const tuner::Buckets buckets,
+                            tuner::ChooseBoundaries(lengths, options));
+  Response response;
+  ChosenBoundaries* reply = response.mutable_choose_boundaries();
+  *reply->mutable_boundaries() = {buckets.boundaries.begin(),
+                                  buckets.boundaries.end()};
+  reply->set_padding_share(buckets.padding_share);
   return response;
 }
 

@@ -121,6 +121,20 @@ void FillNode(const engine::NodeStats& from, plan::Snapshot::Node& out) {
   Fill(from.bytes_per_row, *out.mutable_row_bytes());
 }
 
+// What the plan says of it is there already.
+void FillPadding(const engine::PaddingStats& from, plan::PaddingCounts& out) {
+  const engine::PaddingStats::Counts counts = from.Get();
+  out.set_batches(counts.batches);
+  out.set_items(counts.items);
+  out.set_padded_items(counts.padded_items);
+  out.set_shapes(counts.shapes);
+  for (const auto& [length, rows] : counts.lengths) {
+    plan::PaddingCounts::Length* to = out.add_lengths();
+    to->set_length(static_cast<uint64_t>(length));
+    to->set_rows(rows);
+  }
+}
+
 void FillQueue(const engine::QueueStats& from, plan::Queue& queue) {
   queue.set_capacity_rows(from.capacity);
   queue.set_row_ns(static_cast<double>(Nanos(from.row_ticks)));
@@ -174,6 +188,9 @@ plan::Snapshot TakeSnapshot(const FrameSender& sender,
     }
     if (info.described.op() == plan::Node::kReadFiles) {
       FillFiles(pipeline, run, info, *node);
+    }
+    if (info.described.has_padding()) {
+      FillPadding(stats.padding, *node->mutable_padding());
     }
     if (info.described.op() == plan::Node::kPrefetch) {
       FillQueue(stats.queue, *node->mutable_queue());

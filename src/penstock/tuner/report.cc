@@ -14,6 +14,7 @@
 #include "penstock/tuner/demand.h"
 #include "penstock/tuner/diagnose.h"
 #include "penstock/tuner/legality.h"
+#include "penstock/tuner/padding.h"
 #include "penstock/tuner/size.h"
 #include "penstock/tuner/what_if.h"
 
@@ -374,6 +375,7 @@ absl::StatusOr<plan::Report> MakeReport(
       Fill(model, setting, *to->add_settings());
     }
   }
+  AddPadding(steady.back(), report);
   for (const std::string& note : diagnosis.notes) report.add_notes(note);
   report.set_unattributed_share(diagnosis.unattributed_share);
   report.set_seconds(model.seconds);

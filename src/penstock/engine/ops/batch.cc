@@ -8,6 +8,7 @@
 #include "penstock/data/builder.h"
 #include "penstock/data/composite.h"
 #include "penstock/data/stack.h"
+#include "penstock/engine/ops/padding.h"
 #include "penstock/engine/ops/unbatch.h"
 #include "penstock/plan/convert.h"
 
@@ -287,33 +288,21 @@ OperatorOr MakeBatch(const plan::Batch& spec, OperatorPtr input,
 
 OperatorOr MakePaddedBatch(const plan::PaddedBatch& spec, OperatorPtr input,
                            OpContext& context) {
-  std::vector<PartialShape> shapes;
-  std::vector<Column> padding;
-  for (const plan::PartialShape& proto : spec.shapes()) {
-    PENSTOCK_ASSIGN_OR_RETURN(PartialShape shape, plan::FromProto(proto));
-    shapes.push_back(std::move(shape));
-  }
-  for (const plan::Tensor& proto : spec.padding()) {
-    PENSTOCK_ASSIGN_OR_RETURN(Column item, plan::FromProto(proto));
-    padding.push_back(std::move(item));
-  }
-  Assemble pad = [shapes, padding](const Chunk& chunk,
-                                   int64_t) -> absl::StatusOr<Chunk> {
-    Chunk out;
-    out.rows = 1;
-    for (size_t c = 0; c < chunk.columns.size(); ++c) {
-      PENSTOCK_ASSIGN_OR_RETURN(
-          Column column, PadAndStack(chunk.columns[c], shapes[c], padding[c]));
-      out.columns.push_back(std::move(column));
-    }
-    return out;
-  };
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const Padding made,
+      MakePadding(spec.shapes(), spec.padding(), context.input_leaves[0]));
+  const auto padding = std::make_shared<const Padding>(made);
   return MakeBatching(
       std::move(input), *context.info,
-      [spec, pad](const Scope& scope) -> absl::StatusOr<BatchConfig> {
+      [spec, padding, &info = *context.info](
+          const Scope& scope) -> absl::StatusOr<BatchConfig> {
         PENSTOCK_ASSIGN_OR_RETURN(
             const int64_t size,
             IntegerOf(spec.size(), scope, "padded_batch.size", 1));
+        Assemble pad = [padding, stats = StatsOf(scope, info)](
+                           const Chunk& chunk, int64_t) {
+          return PadRows(chunk, *padding, /*lengths=*/{}, *stats);
+        };
         return BatchConfig{{size}, spec.drop_remainder(), false, pad};
       });
 }

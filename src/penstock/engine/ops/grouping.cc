@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,11 +13,11 @@
 #include "penstock/data/composite.h"
 #include "penstock/data/nested.h"
 #include "penstock/data/row_buffer.h"
-#include "penstock/data/stack.h"
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/interleave.h"
 #include "penstock/engine/ops/keys.h"
-#include "penstock/plan/convert.h"
+#include "penstock/engine/ops/padding.h"
+#include "penstock/engine/ops/token_budget.h"
 
 namespace penstock::engine {
 namespace {
@@ -38,8 +39,16 @@ struct GroupingConfig {
   std::function<int64_t(int64_t key)> group_of;
   // How many elements a group of this key has.
   std::function<absl::StatusOr<int64_t>(int64_t key, const Scope& scope)> size;
-  // One row of a whole group.
-  std::function<absl::StatusOr<Chunk>(int64_t key, const Chunk& rows)> assemble;
+  // One row of a whole group; `values` are what the key function gave.
+  std::function<absl::StatusOr<Chunk>(int64_t key, const Chunk& rows,
+                                      absl::Span<const int64_t> values,
+                                      NodeStats& stats)>
+      assemble;
+  // Of lengths. Groups of `budgeted`, the last bucket, go on when they have no
+  // room for another.
+  std::optional<int64_t> max_tokens;
+  plan::TooLong too_long = plan::TOO_LONG_IS_ERROR;
+  int64_t budgeted = 0;
   bool drop_remainder = false;
   std::vector<TensorSpec> leaves;  // of what is assembled
   int64_t max_given = kMaxChunkRows;
@@ -49,6 +58,8 @@ struct Group {
   int64_t size = 0;
   int64_t first = 0;  // ordinal of its first row
   RowBuffer rows;
+  std::vector<int64_t> values;  // of the key function, fresh rows included
+  int64_t largest = 1;          // of them
   // Rows of the chunk at hand that belong to it and are not in `rows` yet.
   std::vector<int32_t> fresh;
 };
@@ -182,12 +193,14 @@ class GroupingStream final : public Stream {
     const int64_t rows = std::min(input_.rows_held(), reread_until_ - read_);
     const int64_t end = input_.begin() + rows;
     for (int64_t row = input_.begin(); row < end; ++row, ++read_) {
-      if (ErrorAt(keys_, row) != nullptr) continue;
+      if (ErrorAt(keys_, row) != nullptr || !IsInGroup(row).value_or(false)) {
+        continue;
+      }
       const int64_t key = config_->group_of(key_values_[row]);
       const auto first = firsts_.find(key);
       if (first == firsts_.end() || read_ < first->second) continue;
       PENSTOCK_ASSIGN_OR_RETURN(Group * group, FindGroup(key, row));
-      group->fresh.push_back(static_cast<int32_t>(row));
+      Add(*group, row);
     }
     consumed_ = rows;
     if (!is_rereading()) restored_.clear();
@@ -199,29 +212,60 @@ class GroupingStream final : public Stream {
     int64_t row = input_.begin();
     const int64_t end = row + input_.rows_held();
     const bool has_errors = !keys_.errors.empty();
-    for (; row < end && out_.rows() < max_rows; ++row, ++read_) {
-      if (has_errors) {
-        if (const absl::Status* error = ErrorAt(keys_, row)) {
-          Fail(Named(*error, row), row);
-          continue;
-        }
-      }
+    while (row < end && out_.rows() < max_rows) {
+      const absl::Status* error = has_errors ? ErrorAt(keys_, row) : nullptr;
+      const absl::StatusOr<bool> is_in_group =
+          error != nullptr ? Named(*error, row) : IsInGroup(row);
       const int64_t key = config_->group_of(key_values_[row]);
-      absl::StatusOr<Group*> group = FindGroup(key, row);
+      absl::StatusOr<Group*> group = nullptr;
+      if (!is_in_group.ok()) {
+        group = is_in_group.status();
+      } else if (*is_in_group) {
+        group = FindGroup(key, row);
+      }
       if (!group.ok()) {
         Fail(group.status(), row);
-        continue;
+      } else if (*group != nullptr) {
+        if (!HasRoom(key, **group, key_values_[row])) {
+          EmitWhole(key, **group);
+          continue;  // the row begins another, if it may still come out
+        }
+        Add(**group, row);
+        if (!HasRoom(key, **group, 0)) EmitWhole(key, **group);
       }
-      (*group)->fresh.push_back(static_cast<int32_t>(row));
-      const int64_t rows =
-          (*group)->rows.rows() + static_cast<int64_t>((*group)->fresh.size());
-      if (rows < (*group)->size) continue;
-      Keep(**group);
-      Emit(key, **group);
-      groups_.erase(key);
+      ++row;
+      ++read_;
     }
     consumed_ = row - input_.begin();
     return absl::OkStatus();
+  }
+
+  // Whether an element is in a group at all, or why it is an error.
+  absl::StatusOr<bool> IsInGroup(int64_t row) const {
+    if (!config_->max_tokens.has_value()) return true;
+    const int64_t value = key_values_[row];
+    const absl::Status status =
+        CheckLength(value, *config_->max_tokens, config_->too_long);
+    if (!status.ok()) return info_.Located(status);
+    return value <= *config_->max_tokens ||
+           config_->too_long != plan::TOO_LONG_IS_DROPPED;
+  }
+
+  // Whether an element with this value may join those that are there.
+  bool HasRoom(int64_t key, const Group& group, int64_t value) const {
+    const auto rows = static_cast<int64_t>(group.values.size());
+    if (rows == 0) return true;
+    if (rows >= group.size) return false;
+    if (!config_->max_tokens.has_value() || key != config_->budgeted) {
+      return true;
+    }
+    return std::max(group.largest, value) <= *config_->max_tokens / (rows + 1);
+  }
+
+  void Add(Group& group, int64_t row) {
+    group.fresh.push_back(static_cast<int32_t>(row));
+    group.values.push_back(key_values_[row]);
+    group.largest = std::max(group.largest, key_values_[row]);
   }
 
   // The group of `key`; `row` is one of its elements.
@@ -271,12 +315,18 @@ class GroupingStream final : public Stream {
     out_.Append(error, 0, 1);
   }
 
+  void EmitWhole(int64_t key, Group& group) {
+    Keep(group);
+    Emit(key, group);
+    groups_.erase(key);
+  }
+
   void Emit(int64_t key, Group& group) {
     bytes_ -= group.rows.num_bytes();
     const bool is_uniform = group.rows.is_uniform();
     const Chunk rows = group.rows.Take();
     absl::StatusOr<Chunk> out =
-        is_uniform ? config_->assemble(key, rows)
+        is_uniform ? config_->assemble(key, rows, group.values, *stats())
                    : absl::InvalidArgumentError(
                          "elements of a window must have one rank; got "
                          "different ones");
@@ -428,8 +478,9 @@ OperatorOr MakeGroupByWindow(const plan::GroupByWindow& spec, OperatorPtr input,
     PENSTOCK_ASSIGN_OR_RETURN(config->size, SizeOf(spec, context));
   }
   config->group_of = [](int64_t key) { return key; };
-  config->assemble = [](int64_t key,
-                        const Chunk& rows) -> absl::StatusOr<Chunk> {
+  config->assemble = [](int64_t key, const Chunk& rows,
+                        absl::Span<const int64_t>,
+                        NodeStats&) -> absl::StatusOr<Chunk> {
     Chunk dataset = rows;
     dataset.lineage = Buffer();
     Chunk window;
@@ -462,16 +513,17 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
                                         spec.boundaries().end());
   const std::vector<int64_t> sizes(spec.batch_sizes().begin(),
                                    spec.batch_sizes().end());
-  std::vector<PartialShape> shapes;
-  std::vector<Column> padding;
+  PENSTOCK_ASSIGN_OR_RETURN(
+      Padding padding,
+      MakePadding(spec.shapes(), spec.padding(), context.input_leaves[0]));
   // With the dimensions that elements are known to have: those are not padded
   // to a boundary.
-  for (const TensorSpec& leaf : context.info->leaves) {
-    shapes.push_back(leaf.shape.DropFirst());
+  for (size_t c = 0; c < padding.shapes.size(); ++c) {
+    padding.shapes[c] = context.info->leaves[c].shape.DropFirst();
   }
-  for (const plan::Tensor& proto : spec.padding()) {
-    PENSTOCK_ASSIGN_OR_RETURN(padding.emplace_back(), plan::FromProto(proto));
-  }
+  if (spec.has_max_tokens()) config->max_tokens = spec.max_tokens();
+  config->too_long = spec.too_long();
+  config->budgeted = static_cast<int64_t>(boundaries.size());
   config->group_of = [boundaries](int64_t length) {
     return std::upper_bound(boundaries.begin(), boundaries.end(), length) -
            boundaries.begin();
@@ -482,8 +534,9 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
   const bool has_padding = !spec.no_padding();
   const std::vector<Part> parts = PartsOf(context.input_specs[0]);
   const bool is_to_boundary = spec.pad_to_boundary();
-  config->assemble = [=](int64_t bucket,
-                         const Chunk& rows) -> absl::StatusOr<Chunk> {
+  config->assemble = [=](int64_t bucket, const Chunk& rows,
+                         absl::Span<const int64_t> lengths,
+                         NodeStats& stats) -> absl::StatusOr<Chunk> {
     const bool is_last = bucket == static_cast<int64_t>(boundaries.size());
     if (is_to_boundary && has_padding && is_last) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -493,25 +546,20 @@ OperatorOr MakeBucketBySequenceLength(const plan::BucketBySequenceLength& spec,
           "; got a longer one\n  Add a boundary, or filter() long elements."));
     }
     if (!has_padding) return StackRows(parts, rows);
-    Chunk batch;
-    batch.rows = 1;
+    if (!is_to_boundary) return PadRows(rows, padding, lengths, stats);
+    Padding to_boundary = padding;
     for (size_t c = 0; c < rows.columns.size(); ++c) {
-      PartialShape shape = shapes[c];
-      if (is_to_boundary && shape.has_rank()) {
+      PartialShape& shape = to_boundary.shapes[c];
+      if (shape.has_rank()) {
         PartialShape::Dims dims = shape.dims();
         for (std::optional<int64_t>& dim : dims) {
           if (!dim.has_value()) dim = boundaries[bucket] - 1;
         }
         shape = PartialShape(std::move(dims));
       }
-      if (is_to_boundary) {
-        PENSTOCK_RETURN_IF_ERROR(CheckBatchBytes(rows, c, shape));
-      }
-      PENSTOCK_ASSIGN_OR_RETURN(
-          batch.columns.emplace_back(),
-          PadAndStack(rows.columns[c], shape, padding[c]));
+      PENSTOCK_RETURN_IF_ERROR(CheckBatchBytes(rows, c, shape));
     }
-    return batch;
+    return PadRows(rows, to_boundary, lengths, stats);
   };
   config->drop_remainder = spec.drop_remainder();
   config->leaves = context.info->leaves;

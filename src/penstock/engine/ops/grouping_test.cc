@@ -83,6 +83,48 @@ TEST(BucketTest, Remainders) {
   EXPECT_THAT(Drain(Buckets(Map(Range(0), UpTo()), {2}, {2, 2})), IsEmpty());
 }
 
+Plan TokenBuckets(Plan input, const std::vector<int64_t>& boundaries,
+                  int64_t max_tokens,
+                  plan::TooLong too_long = plan::TOO_LONG_IS_ERROR) {
+  Node node;
+  plan::BucketBySequenceLength* op = node.mutable_bucket_by_sequence_length();
+  FunctionBuilder f("length");
+  *op->mutable_length() = f.Return(f.Call("size", {f.Arg(0)}));
+  *op->mutable_boundaries() = {boundaries.begin(), boundaries.end()};
+  op->set_max_tokens(max_tokens);
+  op->set_too_long(too_long);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+TEST(TokenBucketTest, SizesFollowFromTheBudget) {
+  // Below 2: up to 4 rows. Others: as many as fit.
+  EXPECT_THAT(
+      Drain(TokenBuckets(Map(Ints({1, 2, 1, 2, 3, 1, 1}), UpTo()), {2}, 4)),
+      ElementsAre("[[0 1] [0 1]]", "[[0 1 2]]", "[[0] [0] [0] [0]]"));
+}
+
+TEST(TokenBucketTest, TheLastBucketGoesOnWhenItIsFull) {
+  EXPECT_THAT(Drain(TokenBuckets(Map(Ints({2, 2, 5, 2}), UpTo()), {}, 6)),
+              ElementsAre("[[0 1] [0 1]]", "[[0 1 2 3 4]]", "[[0 1]]"));
+}
+
+TEST(TokenBucketTest, TooLong) {
+  const Plan rows = Map(Ints({1, 5, 1}), UpTo());
+  EXPECT_THAT(Drain(TokenBuckets(rows, {2}, 4)),
+              ElementsAre(HasSubstr("!"), "[[0] [0]]"));
+  EXPECT_THAT(Drain(TokenBuckets(rows, {2}, 4, plan::TOO_LONG_IS_DROPPED)),
+              ElementsAre("[[0] [0]]"));
+  EXPECT_THAT(Drain(TokenBuckets(rows, {2}, 4, plan::TOO_LONG_IS_ALONE)),
+              ElementsAre("[[0 1 2 3 4]]", "[[0] [0]]"));
+}
+
+TEST(TokenBucketContract, Holds) {
+  const Plan mixed = Map(Map(Range(40), Mod(7)), UpTo());
+  CheckContract(TokenBuckets(mixed, {3}, 12));
+  CheckContract(TokenBuckets(mixed, {3}, 5));
+  CheckContract(TokenBuckets(mixed, {}, 5, plan::TOO_LONG_IS_DROPPED));
+}
+
 TEST(GroupingContract, Holds) {
   CheckContract(GroupByWindow(Range(50), Mod(5), 3));
   CheckContract(GroupByWindow(Map(Range(40), FailsWhere(7, 2)), Mod(3), 4));

@@ -16,6 +16,7 @@ namespace penstock::windows {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 service::State SomeState() {
@@ -120,6 +121,13 @@ TEST(WorkerPages, MetricsAndJson) {
   text = MetricsOf(report);
   EXPECT_THAT(text, HasSubstr("\npenstock_worker_joined 1\n"));
   EXPECT_THAT(text, HasSubstr("\npenstock_worker_heard_ms_ago 12\n"));
+  EXPECT_THAT(text, Not(HasSubstr("padding")));
+  report.mutable_padding()->set_items(5);
+  report.mutable_padding()->set_padded_items(8);
+  text = MetricsOf(report);
+  EXPECT_THAT(text, HasSubstr("\npenstock_worker_padding_items_total 5\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\npenstock_worker_padding_padded_items_total 8\n"));
   EXPECT_THAT(JsonOf(report), HasSubstr("\"tags\": [\n  \"gpu\"\n ]"));
 }
 

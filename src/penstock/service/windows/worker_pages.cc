@@ -37,6 +37,16 @@ std::string MetricsOf(const service::WorkerReport& report) {
       report.sent_bytes(), "counter");
   one("penstock_worker_output_bytes", "Of frames that somebody still holds.",
       static_cast<uint64_t>(report.output_bytes()));
+  if (report.has_padding()) {
+    one("penstock_worker_padding_items_total",
+        "Of elements that were padded, their items.", report.padding().items(),
+        "counter");
+    one("penstock_worker_padding_padded_items_total",
+        "The items of batches that were made of them.",
+        report.padding().padded_items(), "counter");
+    one("penstock_worker_padding_shapes", "Shapes of such batches.",
+        report.padding().shapes());
+  }
   BeginMetric(out, "penstock_worker_link_bytes_total",
               "Bytes of frames to a host, as they are.", "counter");
   for (const auto& link : report.links()) {

@@ -44,6 +44,14 @@ WorkerReport WorkerServer::Report() const {
   report.set_sent_frames(counted.sent_frames);
   report.set_sent_bytes(counted.sent_bytes);
   report.set_output_bytes(counted.output_bytes);
+  const engine::PaddingStats::Counts padding = padding_->Get();
+  if (padding.batches > 0) {
+    WorkerReport::Padding* out = report.mutable_padding();
+    out->set_batches(padding.batches);
+    out->set_items(padding.items);
+    out->set_padded_items(padding.padded_items);
+    out->set_shapes(padding.shapes);
+  }
   for (const std::string& tag : options_.tags) report.add_tags(tag);
   for (const std::string& path : options_.allowed) report.add_allowed(path);
   for (const std::string& each : options_.code.accepted()) {

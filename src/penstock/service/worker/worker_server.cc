@@ -401,6 +401,7 @@ engine::Environment WorkerServer::MakeEnvironment(const ReadyPlan& plan) const {
   environment.sources = plan.captures.get();
   environment.functions = plan.functions.get();
   environment.frames = memory_;
+  environment.padding = padding_;
   return environment;
 }
 

@@ -198,6 +198,8 @@ class WorkerServer final {
   const std::shared_ptr<OutputBudget> output_;
   const std::shared_ptr<engine::MemoryBudget> rows_;
   engine::CacheStore caches_;
+  const std::shared_ptr<engine::PaddingStats> padding_ =
+      std::make_shared<engine::PaddingStats>();
   engine::Instances instances_;
   PythonHost python_;
   std::shared_ptr<Productions> productions_;
