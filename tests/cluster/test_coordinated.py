@@ -6,6 +6,8 @@ import threading
 
 import numpy as np
 import pytest
+from servers import wait_until
+from test_sharing import state_of
 
 import penstock as ps
 
@@ -138,13 +140,35 @@ class TestFailures:
         for _ in range(50):
             [next(it) for it in its]
         its[1].close()
-        with pytest.raises(ps.Error, match="Load its state|somebody else"):
+        with pytest.raises(
+            (ps.AlreadyExistsError, ps.FailedPreconditionError),
+            match='on_existing="attach"',
+        ):
             next(iter(rounds(ds, service, "back", 2)[1]))
         back = iter(
-            rounds(ds, service, "back", 2, on_existing="attach")[1]
+            rounds(ds, service, "back", 2, on_existing="attach", from_round=50)[
+                1
+            ]
         )
         # The other one has had 50, and waits.
         assert int(next(back)) == int(next(its[0])) + 1
+
+    def test_one_that_is_not_told_the_round_finds_it(self, service):
+        """The service knows it but for the last few, which came together."""
+        ds = Dataset.range(10**9).repeat().batch(50_000)
+        its = [iter(each) for each in rounds(ds, service, "found", 2)]
+        for _ in range(40):
+            last = [int(next(it)[0]) for it in its]
+        its[1].close()
+
+        def is_known():
+            jobs = state_of(service.address)["jobs"]
+            (job,) = (job for job in jobs if job["job"] == "found[0/2]")
+            return int(job["epochs"][0]["consumers"][0]["row"]) >= 25
+
+        wait_until(is_known)
+        back = iter(rounds(ds, service, "found", 2, on_existing="attach")[1])
+        assert abs(int(next(back)[0]) - last[1]) <= 15 * 100_000
 
     def test_a_slow_one_is_waited_for_by_nobody_but_the_trainer(self, service):
         ds = Dataset.range(2_000)
@@ -164,7 +188,10 @@ class TestBadInput:
             ({"consumer": 1}, "num_consumers must be given"),
             ({"consumer": "all"}, '"auto"'),
             ({"num_consumers": 2, "num_readers": 2}, "num_readers"),
-            ({"num_consumers": 2, "visitation": "at_most_once"}, "exactly_once"),
+            (
+                {"num_consumers": 2, "visitation": "at_most_once"},
+                "exactly_once",
+            ),
             ({"num_consumers": 2, "on_existing": "fresh"}, "another name"),
         ],
     )
@@ -182,7 +209,7 @@ class TestBadInput:
 
     def test_what_counts_elements(self):
         with pytest.raises(ps.InvalidArgumentError, match="take"):
-            Dataset.range(10).take(5).distribute(
+            Dataset.range(10).filter(lambda x: x > 2).take(5).distribute(
                 "penstock://localhost:1", job="j", num_consumers=2
             )
 

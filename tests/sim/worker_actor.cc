@@ -221,6 +221,7 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
   };
   if (run == nullptr && lease->has_sharing() &&
       (gone_.contains(lease->sharing().production()) ||
+       lease->sharing().is_following() ||
        std::ranges::any_of(runs_, is_of_one))) {
     run = &runs_[lease->attempt()];  // begun for another
     run->lease = *lease;
