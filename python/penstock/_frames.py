@@ -100,6 +100,14 @@ class _Prepared(NamedTuple):
     single: tuple[tuple[int, ...], Any, int] | None
 
 
+def _map(fd: int) -> mmap.mmap:
+    """All of a segment; one that others read, too, cannot be written to."""
+    try:
+        return mmap.mmap(fd, 0)
+    except PermissionError:
+        return mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+
+
 class FrameReader:
     """Maps the segments of one iterator and reads frames from them.
 
@@ -131,7 +139,7 @@ class FrameReader:
         if memory is None:
             fds = self._get_segment(number)
             try:
-                memory = mmap.mmap(fds[0], 0)
+                memory = _map(fds[0])
                 # A worker's comes with a connection, which stays open as long
                 # as any array lies on it: until then the worker does not write
                 # over it, even if the engine is gone.

@@ -1,11 +1,14 @@
 """Arrays that lie on the engine's memory."""
 
+import fcntl
 import gc
+import os
 
 import numpy as np
+import pytest
 
 import penstock as ps
-from penstock import _engine
+from penstock import _engine, _frames
 
 Dataset = ps.Dataset
 
@@ -68,6 +71,18 @@ def test_arrays_are_writable():
         (array,) = cached
         assert array.tolist() == [0, 1, 2, 3]
         array[:] = 9
+
+
+def test_memory_that_others_read_cannot_be_written_to():
+    fd = os.memfd_create("frames", os.MFD_ALLOW_SEALING)
+    os.pwrite(fd, b"frame" * 1000, 0)
+    fcntl.fcntl(fd, 1033, 0x10)  # F_ADD_SEALS, F_SEAL_FUTURE_WRITE
+    memory = _frames._map(fd)
+    os.close(fd)
+    array = np.frombuffer(memory, np.uint8)
+    assert bytes(array[:5]) == b"frame"
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
 
 
 def test_frames_are_used_again():

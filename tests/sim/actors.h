@@ -44,7 +44,13 @@ struct Site {
   bool may_reader_end = false;  // any was told that nothing is left
   std::function<void()> restart_dispatcher;
 
+  // How often each was computed, by its production.
+  std::map<uint64_t, int> computed;
+
   uint64_t ItemsOf(uint64_t bundle) const;
+  // That a reader gets: in rounds, rounds and what is left.
+  uint64_t PositionsOf(uint64_t bundle) const;
+  std::string JobOf(uint32_t slot) const;
   uint64_t DigestOf(uint64_t bundle) const;
   // Delivers once, never, or twice, sooner or later.
   void Send(const std::function<void()>& deliver);
@@ -145,6 +151,8 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   int64_t paused_until_ms_ = 0;
   std::map<uint64_t, Run> runs_;  // by attempt
   int64_t drains_since_ms_ = 0;
+  // Productions that are here: how many of the first items have gone.
+  std::map<uint64_t, uint64_t> gone_;
 };
 
 // A trainer and the engine beside it.
@@ -155,6 +163,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   struct Begin {
     std::optional<Saved> own;
     std::vector<service::ConsumerState> all;
+    bool rejoins = false;  // a group that goes on, without a state
   };
   ConsumerActor(Site& site, uint32_t slot, uint32_t slots, uint64_t number);
   void Start(Begin begin);
@@ -168,12 +177,16 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   bool has_ended() const { return has_ended_; }
   bool has_failed() const { return has_failed_; }  // and was told so
   bool has_left() const { return has_left_; }
+  // It came back without a state, and nobody knew any more where it was.
+  bool is_lost() const { return is_lost_; }
   bool is_heard() const { return is_heard_; }  // that it has left
   uint32_t slot() const { return slot_; }
   // What the trainer wrote down, and where it was then. A checkpoint's rows
   // since its place are not written down again.
   const std::vector<Item>& ledger() const { return ledger_; }
   const std::optional<Saved>& saved() const { return saved_; }
+  // Of the ledger, if it has joined others there.
+  uint64_t first_row() const { return first_row_; }
 
  private:
   // Rows that go to the trainer together.
@@ -225,10 +238,12 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   bool is_resuming_ = false;  // it was opened, and `saved_` is where it is
   std::optional<Saved> saved_;
   std::vector<Item> ledger_;
+  uint64_t first_row_ = 0;
   bool is_dead_ = false;
   bool has_ended_ = false;
   bool has_failed_ = false;
   bool has_left_ = false;
+  bool is_lost_ = false;
   bool is_heard_ = false;
   bool is_training_ = false;
 };

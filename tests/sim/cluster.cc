@@ -159,6 +159,38 @@ class Cluster final {
       consumers_[site_.world.rng().Below(consumers_.size())]->Leave();
     });
     schedule(plan.restores, [this] { Checkpoint(); });
+    schedule(plan.comebacks, [this] { ComeBack(true); });
+    schedule(plan.rejoins, [this] { ComeBack(false); });
+  }
+
+  // One member of a group dies, and another process goes on in its place.
+  void ComeBack(bool has_state) {
+    const auto slot =
+        static_cast<uint32_t>(site_.world.rng().Below(consumers_.size()));
+    const auto& consumer = consumers_[slot];
+    if (consumer->has_ended() || consumer->has_left() || !consumer->saved()) {
+      return;
+    }
+    ConsumerActor::Begin begin;
+    if (has_state) {
+      begin.own = *consumer->saved();
+      std::vector<Item>& base = bases_[slot];
+      base.insert(base.end(), consumer->ledger().begin(),
+                  consumer->ledger().end());
+      first_rows_[slot] += consumer->first_row();
+    } else {
+      bases_.erase(slot);
+      first_rows_.erase(slot);
+      begin.rejoins = true;
+    }
+    site_.world.Tell(absl::StrCat("member ", slot, " dies; one goes on ",
+                                  has_state ? "from its state" : "anew"));
+    consumer->Die();
+    const auto slots = static_cast<uint32_t>(site_.plan.consumers);
+    auto next =
+        std::make_shared<ConsumerActor>(site_, slot, slots, ++last_consumer_);
+    consumers_[slot] = next;
+    next->Start(std::move(begin));
   }
 
   void Checkpoint() {
@@ -168,12 +200,17 @@ class Cluster final {
       states.push_back(*consumer->saved());
     }
     const std::vector<Item> ledger = Delivered();
+    std::map<uint32_t, std::vector<Item>> ledgers;
+    for (uint32_t slot = 0; slot < consumers_.size(); ++slot) {
+      ledgers[slot] = LedgerOf(slot);
+    }
     site_.world.Tell(
         absl::StrCat("a checkpoint after ", ledger.size(), " items"));
     site_.world.After(site_.world.rng().Between(10, 4'000),
-                      [this, states, ledger] {
+                      [this, states, ledger, ledgers] {
                         checkpoint_ = states;
                         base_ = ledger;
+                        bases_ = ledgers;
                         Restore();
                       });
   }
@@ -204,7 +241,8 @@ class Cluster final {
     for (const Saved& saved : states) {
       if (auto state = StateOf(saved)) all.push_back(*std::move(state));
     }
-    if (all.size() < before) {  // one of them is inside a group
+    if (all.size() < before || site_.plan.is_group()) {
+      // One of them is inside a group of rows, or each has a job of its own.
       slots = before;
       is_each_its_own = true;
     }
@@ -214,7 +252,9 @@ class Cluster final {
       ConsumerActor::Begin begin;
       if (is_each_its_own) {
         begin.own = *std::ranges::find_if(states, [&](const Saved& saved) {
-          return saved.journal.base().slot() == slot;
+          return site_.plan.is_group()
+                     ? saved.journal.base().job() == site_.JobOf(slot)
+                     : saved.journal.base().slot() == slot;
         });
       } else {
         begin.all = all;
@@ -229,8 +269,9 @@ class Cluster final {
       return false;  // somebody may go back yet
     }
     return std::ranges::all_of(consumers_, [](const auto& consumer) {
-      return (consumer->has_ended() || consumer->has_left()) &&
-             consumer->is_heard();
+      return consumer->is_lost() ||
+             ((consumer->has_ended() || consumer->has_left()) &&
+              consumer->is_heard());
     });
   }
 
@@ -241,6 +282,83 @@ class Cluster final {
                  consumer->ledger().end());
     }
     return all;
+  }
+
+  // Of the members that go on in that place.
+  std::vector<Item> LedgerOf(uint32_t slot) const {
+    std::vector<Item> all;
+    if (const auto it = bases_.find(slot); it != bases_.end()) all = it->second;
+    const auto& ledger = consumers_[slot]->ledger();
+    all.insert(all.end(), ledger.begin(), ledger.end());
+    return all;
+  }
+
+  // What member `lane` should have, row by row.
+  std::vector<Item> RowsOf(uint64_t lane) const {
+    const uint64_t lanes = site_.plan.lanes();
+    std::vector<Item> rows;
+    std::vector<Item> spares;
+    for (uint64_t bundle = 0; bundle < site_.plan.bundles; ++bundle) {
+      const uint64_t rounds = site_.ItemsOf(bundle) / lanes;
+      for (uint64_t round = 0; round < rounds; ++round) {
+        rows.emplace_back(bundle, round * lanes + lane);
+      }
+      for (uint64_t i = rounds * lanes; i < site_.ItemsOf(bundle); ++i) {
+        spares.emplace_back(bundle, i);
+        if (spares.size() < lanes) continue;
+        rows.push_back(spares[lane]);
+        spares.clear();
+      }
+    }
+    return rows;
+  }
+
+  std::string CheckMembers() const {
+    uint64_t all = 0;
+    for (uint64_t bundle = 0; bundle < site_.plan.bundles; ++bundle) {
+      all += site_.ItemsOf(bundle);
+    }
+    for (uint32_t slot = 0; slot < consumers_.size(); ++slot) {
+      if (consumers_[slot]->has_left() || consumers_[slot]->is_lost()) continue;
+      const std::vector<Item> had = LedgerOf(slot);
+      if (site_.plan.is_in_rounds) {
+        const std::vector<Item> rows = RowsOf(slot);
+        uint64_t first = consumers_[slot]->first_row();
+        if (const auto it = first_rows_.find(slot); it != first_rows_.end()) {
+          first += it->second;
+        }
+        if (had.size() + first != rows.size() ||
+            !std::equal(had.begin(), had.end(),
+                        rows.begin() + static_cast<int64_t>(first))) {
+          return absl::StrCat("consumer ", slot, " had ", had.size(),
+                              " rows from ", first, " on, of ", rows.size(),
+                              ", or others");
+        }
+        continue;
+      }
+      std::set<Item> seen;
+      for (const Item& item : had) {
+        if (seen.insert(item).second) continue;
+        return absl::StrCat("member ", slot, " had item ", item.second,
+                            " of bundle ", item.first, " twice");
+      }
+      if (!site_.plan.is_at_most_once && had.size() != all) {
+        return absl::StrCat("member ", slot, " had ", had.size(), " of ", all,
+                            " items");
+      }
+    }
+    const bool is_quiet = faults_ == 0 && site_.plan.broken_reads == 0 &&
+                          site_.plan.loss == 0 && site_.plan.drains == 0 &&
+                          !site_.plan.is_at_most_once &&
+                          site_.plan.most_delay_ms <= 5;
+    if (!is_quiet) return "";
+    for (const auto& [production, times] : site_.computed) {
+      if (times > 1) {
+        return absl::StrCat("a bundle was computed ", times,
+                            " times, and nothing had failed");
+      }
+    }
+    return "";
   }
 
   // What is wrong; empty: nothing.
@@ -265,6 +383,7 @@ class Cluster final {
       });
       return what;
     }
+    if (site_.plan.is_group()) return CheckMembers();
     std::map<Item, int> times;
     for (const Item& item : Delivered()) ++times[item];
     for (const auto& [item, count] : times) {
@@ -354,6 +473,8 @@ class Cluster final {
   Site site_;
   std::vector<std::shared_ptr<ConsumerActor>> consumers_;
   std::vector<Item> base_;         // had before the last restore
+  std::map<uint32_t, std::vector<Item>> bases_;  // the same by members
+  std::map<uint32_t, uint64_t> first_rows_;      // of those
   std::vector<Saved> checkpoint_;  // that it was made from
   int restarts_ = 0;
   uint64_t last_worker_ = 0;
@@ -365,6 +486,16 @@ class Cluster final {
 
 uint64_t Site::ItemsOf(uint64_t bundle) const {
   return Combine(plan.seed, bundle) % (plan.most_items + 1);
+}
+
+uint64_t Site::PositionsOf(uint64_t bundle) const {
+  const uint64_t items = ItemsOf(bundle);
+  if (!plan.is_in_rounds) return items;
+  return items / plan.lanes() + items % plan.lanes();
+}
+
+std::string Site::JobOf(uint32_t slot) const {
+  return plan.is_group() ? absl::StrCat("job", slot) : "job";
 }
 
 uint64_t Site::DigestOf(uint64_t bundle) const {
@@ -430,7 +561,32 @@ Plan Plan::Random(uint64_t seed) {
   }
   // With numbers of their own, so that the other seeds stay what they are.
   Rng shape(seed ^ 0xb1d);
-  if (!shape.Chance(0.2)) return plan;
+  if (shape.Chance(0.2)) {
+    MakeByWorker(shape, plan);
+  } else if (shape.Chance(0.25)) {
+    MakeGroup(shape, plan);
+  }
+  return plan;
+}
+
+void Plan::MakeGroup(Rng& shape, Plan& plan) {
+  plan.is_ordered = true;
+  plan.is_in_rounds = shape.Chance(0.5);
+  plan.is_shared = !plan.is_in_rounds;
+  plan.consumers = static_cast<int>(shape.Between(1, 4));
+  const auto some = [&](double share, int most) {
+    return shape.Chance(share) ? static_cast<int>(shape.Between(1, most)) : 0;
+  };
+  plan.comebacks = some(0.4, 3);
+  if (plan.is_in_rounds) {
+    plan.is_at_most_once = false;
+    plan.group_size = plan.group_rows = 1;
+    plan.departures = 0;
+    if (plan.restores == 0) plan.rejoins = some(0.3, 1);
+  }
+}
+
+void Plan::MakeByWorker(Rng& shape, Plan& plan) {
   plan.is_at_most_once = false;
   plan.is_static = shape.Chance(0.5);
   plan.is_each_worker = !plan.is_static;
@@ -442,7 +598,6 @@ Plan Plan::Random(uint64_t seed) {
   plan.most_items *= 8;
   // What each worker runs for itself is not put together here.
   plan.group_size = plan.group_rows = 1;
-  return plan;
 }
 
 Plan Plan::Of(uint64_t seed) {
@@ -460,6 +615,8 @@ Plan Plan::Draining(uint64_t seed) {
   plan.most_items = some.most_items;
   plan.is_ordered = some.is_ordered;
   plan.is_at_most_once = some.is_at_most_once;
+  plan.is_shared = some.is_shared;
+  plan.is_in_rounds = some.is_in_rounds;
   plan.group_size = some.group_size;
   plan.most_rows = some.most_rows;
   plan.budget = some.budget;
@@ -473,7 +630,7 @@ bool Plan::is_calm() const {
          most_delay_ms <= 5 && dispatcher_crashes == 0 && zombies == 0 &&
          disk_errors == 0 && full_disks == 0 && worker_crashes == 0 &&
          worker_pauses == 0 && engine_deaths == 0 && restores == 0 &&
-         departures == 0;
+         departures == 0 && comebacks == 0 && rejoins == 0;
 }
 
 std::string Plan::ToString() const {
@@ -482,6 +639,7 @@ std::string Plan::ToString() const {
       bundles, " bundles of up to ", most_items, " items",
       is_ordered ? ", in order" : "", is_at_most_once ? ", at most once" : "",
       is_static ? ", static" : "", is_each_worker ? ", each worker" : "",
+      is_shared ? ", shared" : "", is_in_rounds ? ", in rounds" : "",
       ", groups of ", group_size, " as ", group_rows, " rows, frames of up to ",
       most_rows, ", up to ", most_held, " rows held, ", budget, " items wait",
       "; loss ", loss, ", duplication ", duplication, ", delay ", most_delay_ms,
@@ -490,7 +648,8 @@ std::string Plan::ToString() const {
       " zombies, ", disk_errors, " disk errors, ", full_disks, " full disks, ",
       worker_crashes, " worker crashes, ", worker_pauses, " hangs, ", drains,
       " drains, ", engine_deaths, " engine deaths, ", restores, " restores, ",
-      departures, " departures");
+      departures, " departures, ", comebacks, " comebacks, ", rejoins,
+      " rejoins");
 }
 
 Outcome Simulate(const Plan& plan, bool keeps_story) {

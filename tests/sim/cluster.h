@@ -8,6 +8,10 @@
 // a checkpoint had begun to give come once more in the same order; and where
 // nothing but drains happens, no bundle is begun at one worker and ended at
 // another.
+//
+// Members of a group have all items each; in rounds, the rows with the same
+// number are of one round, whatever becomes of whom. Where nothing fails, each
+// bundle is computed once for all of them.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +36,10 @@ struct Plan {
   bool is_at_most_once = false;
   bool is_static = false;       // `bundles` are the workers' shards
   bool is_each_worker = false;  // each worker that comes has a bundle
+  // Consumers are members of a group: each has all items; or, in rounds, each
+  // its own of every round.
+  bool is_shared = false;
+  bool is_in_rounds = false;
   // Of the pipeline after the client (row_feed.h), and of its frames.
   uint64_t group_size = 1;
   uint64_t group_rows = 1;
@@ -54,6 +62,9 @@ struct Plan {
   int engine_deaths = 0;
   int restores = 0;
   int departures = 0;  // of consumers that release what they have
+  // Of members: one dies, and comes back with its state, or without.
+  int comebacks = 0;
+  int rejoins = 0;
 
   // Everything may happen.
   static Plan Random(uint64_t seed);
@@ -61,9 +72,16 @@ struct Plan {
   static Plan Draining(uint64_t seed);
   // Of a seed: now one, now the other.
   static Plan Of(uint64_t seed);
+  static void MakeByWorker(Rng& shape, Plan& plan);
+  static void MakeGroup(Rng& shape, Plan& plan);
   bool is_calm() const;
   std::string ToString() const;
   bool is_by_worker() const { return is_static || is_each_worker; }
+  bool is_group() const { return is_shared || is_in_rounds; }
+  // How many consumers a round has; 0: there are none.
+  uint64_t lanes() const {
+    return is_in_rounds ? static_cast<uint64_t>(consumers) : 0;
+  }
   // What a lost worker had begun does not come again.
   bool may_lose() const { return is_at_most_once || is_each_worker; }
 };

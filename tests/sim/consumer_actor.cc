@@ -62,16 +62,23 @@ void ConsumerActor::Open(const EnginePtr& engine) {
   OpenRequest request;
   request.mutable_opener()->set_consumer(number_);
   request.mutable_opener()->set_request(request_);
-  request.set_job("job");
+  request.set_job(site_.JobOf(slot_));
   request.set_plan("plan");
   request.set_visitation(site_.plan.is_static         ? service::STATIC
                          : site_.plan.is_each_worker  ? service::EACH_WORKER
                          : site_.plan.is_at_most_once ? service::AT_MOST_ONCE
                                                       : service::EXACTLY_ONCE);
   request.set_is_ordered(site_.plan.is_ordered);
-  request.set_slot(slot_);
-  request.set_slots(slots_);
+  request.set_slot(site_.plan.is_group() ? 0 : slot_);
+  request.set_slots(site_.plan.is_group() ? 1 : slots_);
   request.set_on_existing(OpenRequest::ATTACH);
+  if (site_.plan.is_group()) {
+    service::Group& group = *request.mutable_group();
+    group.set_name("group");
+    group.set_lanes(static_cast<uint32_t>(site_.plan.lanes()));
+    group.set_lane(site_.plan.is_in_rounds ? slot_ : 0);
+    if (site_.plan.is_at_most_once) group.set_policy(service::Sharing::SKIP);
+  }
   if (is_resuming_) {
     *request.add_states() = JournalOf(*saved_).Wanted();
     request.set_is_same_consumer(true);
@@ -113,6 +120,12 @@ void ConsumerActor::OnRefused(const absl::Status& status) {
     has_failed_ = true;
   } else if (absl::IsFailedPrecondition(status) ||
              absl::IsInvalidArgument(status)) {
+    if (begin_.rejoins && absl::StrContains(status.message(), "nobody says")) {
+      site_.world.Tell("all have forgotten where it was");
+      is_lost_ = true;
+      has_failed_ = true;
+      return;
+    }
     site_.failure = absl::StrCat("refused: ", std::string(status.message()));
   }
 }
@@ -122,10 +135,11 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
                              const OpenReply& reply) {
   ClientState::Settings settings;
   settings.opener = opener;
-  settings.job = "job";
+  settings.job = site_.JobOf(slot_);
   settings.plan = "plan";
-  settings.slot = slot_;
-  settings.slots = slots_;
+  settings.slot = site_.plan.is_group() ? 0 : slot_;
+  settings.slots = site_.plan.is_group() ? 1 : slots_;
+  settings.may_skip = site_.plan.is_shared && site_.plan.is_at_most_once;
   settings.is_ordered = site_.plan.is_ordered;
   settings.max_open = 3;
   const std::optional<Saved> from = is_resuming_ ? saved_ : begin_.own;
@@ -138,11 +152,14 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
     engine->expected = {from->since.begin(), from->since.end()};
   }
   engine->client.emplace(settings, reply, resumed);
+  if (!from) engine->place = first_row_ = reply.row();
   engine->feed.emplace(
-      RowFeed::Groups{site_.plan.group_size, site_.plan.group_rows},
+      RowFeed::Groups{site_.plan.group_size, site_.plan.group_rows,
+                      site_.plan.lanes(), slot_,
+                      [this](uint64_t bundle) { return site_.ItemsOf(bundle); }},
       *engine->client, std::move(log), engine->place);
   // Where it is before the first row, too.
-  saved_ = from ? *from : Saved{engine->feed->Seal(), 0, {}};
+  saved_ = from ? *from : Saved{engine->feed->Seal(), engine->place, {}};
   is_resuming_ = true;
   Beat(engine);
 }
@@ -152,7 +169,8 @@ void ConsumerActor::Beat(const EnginePtr& engine) {
   const auto self = shared_from_this();
   site_.world.After(site_.world.rng().Between(50, 250),
                     [self, engine] { self->Beat(engine); });
-  const service::ClientBeat beat = engine->client->MakeBeat();
+  service::ClientBeat beat = engine->client->MakeBeat();
+  if (site_.plan.is_in_rounds) engine->feed->AddPlace(beat);
   site_.Send([self, engine, beat] {
     const auto dispatcher = self->site_.Listening();
     if (dispatcher == nullptr) return;
@@ -170,6 +188,10 @@ void ConsumerActor::Act(const EnginePtr& engine,
                         const ClientState::Actions& actions) {
   const auto self = shared_from_this();
   for (const uint64_t bundle : actions.stop) engine->reading.erase(bundle);
+  for (const service::Finished& dropped : actions.dropped) {
+    engine->feed->OnEnd(dropped.bundle(), dropped.items());
+  }
+  engine->feed->OnSkipped(actions.skipped);
   for (const ClientState::Read& read : actions.start) {
     const uint64_t number = ++engine->reads;
     site_.world.Tell(absl::StrCat("consumer ", number_, " reads bundle ",
@@ -214,8 +236,8 @@ bool ConsumerActor::OnFrame(const EnginePtr& engine, const std::string& address,
   if (taken.is_out_of_step) return false;
   RowFeed& feed = *engine->feed;
   feed.OnItems(head.bundle, head.position + taken.skip, taken.take,
-               site_.ItemsOf(head.bundle));
-  if (head.is_end) feed.OnEnd(head.bundle, head.position + head.items);
+               site_.PositionsOf(head.bundle));
+  if (head.is_end) feed.OnEnd(head.bundle, taken.end);
   if (feed.waiting() >= site_.plan.budget) engine->client->set_is_full(true);
   if (taken.take == 0) return true;
   // Where nothing but drains happens, nobody goes on with what another one has

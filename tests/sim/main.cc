@@ -24,8 +24,9 @@ constexpr int kMostShown = 10;
 
 int Story(uint64_t seed) {
   const Plan plan = Plan::Of(seed);
-  const Outcome outcome = Simulate(plan, true);
   std::printf("%s\n", plan.ToString().c_str());
+  std::fflush(stdout);
+  const Outcome outcome = Simulate(plan, true);
   for (const std::string& line : outcome.story) {
     std::printf("%s\n", line.c_str());
   }

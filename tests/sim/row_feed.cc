@@ -9,7 +9,7 @@ using service::RowLog;
 RowFeed::RowFeed(const Groups& groups, service::ClientState& client,
                  std::optional<RowLog> resumed, uint64_t first_row)
     : groups_(groups), client_(client), next_row_(first_row) {
-  uint64_t row = 0;
+  uint64_t row = first_row;
   if (resumed) {
     row = resumed->begin();
     script_ = resumed->entries();
@@ -24,7 +24,9 @@ void RowFeed::OnItems(uint64_t bundle, uint64_t first, uint64_t count,
                       uint64_t of) {
   if (count == 0) return;
   Arrived& arrived = arrived_[bundle];
-  arrived.loose_from = of - of % groups_.size;
+  arrived.loose_from = groups_.lanes > 0
+                           ? groups_.items_of(bundle) / groups_.lanes
+                           : of - of % groups_.size;
   for (uint64_t i = 0; i < count; ++i) arrived.positions.push_back(first + i);
   waiting_ += count;
 }
@@ -54,6 +56,7 @@ std::optional<Row> RowFeed::Next() {
 
 std::optional<Row> RowFeed::Take() {
   while (true) {
+    if (!group_.empty() && group_rows_.empty()) EndGroup();  // no round
     if (!group_.empty()) return TakeOfGroup();
     if (!script_.empty()) {
       const size_t left = script_.size();
@@ -95,7 +98,15 @@ Row RowFeed::Give(uint64_t bundle) {
   const uint64_t position = TakeOne(bundle);
   client_.Give(bundle, 1);
   log_.Add({bundle, position, 1});
-  return {{bundle, position}};
+  return {ItemAt(bundle, position)};
+}
+
+Item RowFeed::ItemAt(uint64_t bundle, uint64_t position) const {
+  const uint64_t lanes = groups_.lanes;
+  if (lanes == 0) return {bundle, position};
+  const uint64_t rounds = groups_.items_of(bundle) / lanes;
+  if (position < rounds) return {bundle, position * lanes + groups_.lane};
+  return {bundle, rounds * lanes + (position - rounds)};
 }
 
 void RowFeed::PoolOne(uint64_t bundle) {
@@ -105,7 +116,7 @@ void RowFeed::PoolOne(uint64_t bundle) {
 
 bool RowFeed::BeginGroup() {
   if (pool_.items == 0) return false;
-  if (pool_.items < groups_.size && !client_.is_all_taken()) return false;
+  if (pool_.items < GroupSize() && !client_.is_all_taken()) return false;
   SetGroup(std::exchange(pool_, Pool()).parts);
   return true;
 }
@@ -115,8 +126,13 @@ void RowFeed::SetGroup(std::vector<RowLog::Part> parts) {
   Row all;
   for (const RowLog::Part& part : parts) {
     for (uint64_t i = 0; i < part.items; ++i) {
-      all.push_back({part.bundle, part.position + i});
+      all.push_back(ItemAt(part.bundle, part.position + i));
     }
+  }
+  if (groups_.lanes > 0) {
+    if (all.size() >= groups_.lanes) group_rows_.push_back({all[groups_.lane]});
+    group_ = std::move(parts);
+    return;
   }
   // The first rows have an item each, the last one the rest.
   const uint64_t rows = std::min<uint64_t>(groups_.rows, all.size());
@@ -130,28 +146,40 @@ Row RowFeed::TakeOfGroup() {
   Row row = std::move(group_rows_.front());
   group_rows_.pop_front();
   log_.AddStitchedRows(1);
-  if (group_rows_.empty()) {
-    log_.EndStitched();
-    for (const RowLog::Part& part : group_) {
-      client_.Give(part.bundle, part.items);
-    }
-    group_.clear();
-  }
+  if (group_rows_.empty()) EndGroup();
   return row;
 }
 
+void RowFeed::EndGroup() {
+  log_.EndStitched();
+  for (const RowLog::Part& part : group_) {
+    client_.Give(part.bundle, part.items);
+  }
+  group_.clear();
+}
+
+void RowFeed::DropBefore(uint64_t bundle, uint64_t position) {
+  while (arrived_.contains(bundle) &&
+         arrived_[bundle].positions.front() < position) {
+    TakeOne(bundle);
+    client_.Give(bundle, 1);
+  }
+}
+
 bool RowFeed::ClipToArrived(std::vector<RowLog::Part>& parts) const {
-  std::map<uint64_t, uint64_t> here;  // bundle -> items
   for (RowLog::Part& part : parts) {
-    const auto [left, is_new] = here.try_emplace(part.bundle, 0);
-    const auto it = arrived_.find(part.bundle);
-    if (is_new && it != arrived_.end())
-      left->second = it->second.positions.size();
-    if (left->second < part.items && !client_.is_over(part.bundle)) {
-      return false;
+    const uint64_t end = part.position + part.items;
+    uint64_t here = 0;
+    uint64_t begin = part.position;
+    if (const auto it = arrived_.find(part.bundle); it != arrived_.end()) {
+      for (const uint64_t position : it->second.positions) {
+        if (position < part.position || position >= end) continue;
+        if (here++ == 0) begin = position;
+      }
     }
-    part.items = std::min(part.items, left->second);
-    left->second -= part.items;
+    if (here < part.items && !client_.is_over(part.bundle)) return false;
+    part.position = begin;
+    part.items = here;
   }
   std::erase_if(parts,
                 [](const RowLog::Part& part) { return part.items == 0; });
@@ -164,16 +192,26 @@ std::optional<Row> RowFeed::FollowScript() {
   if (!entry.is_stitched) {
     RowLog::Part& part = entry.parts[0];
     const uint64_t bundle = part.bundle;
+    DropBefore(bundle, part.position);
     if (!arrived_.contains(bundle)) {
       if (client_.is_over(bundle)) script_.pop_front();
       return std::nullopt;
     }
-    if (--part.items == 0) script_.pop_front();
+    const uint64_t end = part.position + part.items;
+    const uint64_t at = arrived_[bundle].positions.front();
+    if (at >= end) {
+      script_.pop_front();
+      return std::nullopt;
+    }
+    part.position = at + 1;
+    part.items = end - part.position;
+    if (part.items == 0) script_.pop_front();
     return Give(bundle);
   }
   std::vector<RowLog::Part> parts = entry.parts;
   if (!ClipToArrived(parts)) return std::nullopt;
   for (const RowLog::Part& part : parts) {
+    DropBefore(part.bundle, part.position);
     for (uint64_t i = 0; i < part.items; ++i) TakeOne(part.bundle);
   }
   script_.pop_front();

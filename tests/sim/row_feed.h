@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -34,6 +35,11 @@ class RowFeed final {
   struct Groups {
     uint64_t size = 1;  // 1: no item is loose
     uint64_t rows = 1;  // at most `size`
+    // In rounds of so many, this one's is number `lane`; 0: there are none. A
+    // bundle's last items, fewer than a round, wait for those of others.
+    uint64_t lanes = 0;
+    uint64_t lane = 0;
+    std::function<uint64_t(uint64_t bundle)> items_of = {};
   };
   // `client` outlives it. `resumed`: the journal that it goes on with, and the
   // first row that is wanted of it.
@@ -43,6 +49,7 @@ class RowFeed final {
   // New items [first, first + count) of a bundle that has `of` of them.
   void OnItems(uint64_t bundle, uint64_t first, uint64_t count, uint64_t of);
   void OnEnd(uint64_t bundle, uint64_t items);
+  void OnSkipped(const service::BundleSet& bundles) { log_.OnSkipped(bundles); }
 
   // Unset: it is not here yet, or all have been given.
   std::optional<Row> Next();
@@ -52,6 +59,10 @@ class RowFeed final {
   uint64_t waiting() const { return waiting_; }  // items that came
 
   service::Journal::Pass Seal() const { return log_.ToProto(); }
+  void AddPlace(service::ClientBeat& beat) const {
+    *beat.mutable_place() = log_.base();
+    beat.set_row(log_.begin());
+  }
   // The trainer has had all rows before this one.
   void OnDelivered(uint64_t row);
 
@@ -67,12 +78,20 @@ class RowFeed final {
   std::optional<Row> Take();
   std::optional<Row> FollowScript();
   bool ClipToArrived(std::vector<service::RowLog::Part>& parts) const;
+  void DropBefore(uint64_t bundle, uint64_t position);
   uint64_t TakeOne(uint64_t bundle);
   Row Give(uint64_t bundle);
   void PoolOne(uint64_t bundle);
   bool BeginGroup();
   void SetGroup(std::vector<service::RowLog::Part> parts);
   Row TakeOfGroup();
+  void EndGroup();
+  // How many items of the bundles are put together.
+  uint64_t GroupSize() const {
+    return groups_.lanes > 0 ? groups_.lanes : groups_.size;
+  }
+  // What this reader gets at that position.
+  Item ItemAt(uint64_t bundle, uint64_t position) const;
 
   const Groups groups_;
   service::ClientState& client_;

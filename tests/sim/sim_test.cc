@@ -50,6 +50,24 @@ TEST(Sim, AQuietEpochIsQuick) {
   EXPECT_LT(outcome.virtual_ms, 5'000);
 }
 
+// What members of a group have in common is computed once (Cluster's check),
+// and they are not slower for it.
+TEST(Sim, AGroupIsComputedOnce) {
+  for (const bool is_in_rounds : {false, true}) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      Plan plan;
+      plan.seed = seed;
+      plan.consumers = 4;
+      plan.is_ordered = true;
+      plan.is_shared = !is_in_rounds;
+      plan.is_in_rounds = is_in_rounds;
+      const Outcome outcome = Simulate(plan, false);
+      EXPECT_TRUE(outcome.is_right) << plan.ToString() << "\n" << outcome.what;
+      EXPECT_LT(outcome.virtual_ms, 10'000);
+    }
+  }
+}
+
 // What a dispatcher holds depends on who is there, not on how long they are.
 TEST(Sim, NothingPilesUpWithManyWorkers) {
   Crowd crowd;

@@ -148,7 +148,18 @@ void WorkerActor::Compute() {
     }
     CheckIsIts(*lease);
     runs_[lease->attempt()].lease = *lease;
-    const auto items = static_cast<int64_t>(site_.ItemsOf(lease->bundle()));
+    auto items = static_cast<int64_t>(site_.ItemsOf(lease->bundle()));
+    if (lease->has_sharing()) {
+      const service::Sharing& sharing = lease->sharing();
+      const bool may_compute = sharing.policy() != service::Sharing::SKIP ||
+                               !sharing.is_following();
+      if (gone_.contains(sharing.production())) {
+        items = 0;  // it is here
+      } else if (may_compute) {
+        gone_[sharing.production()] = 0;
+        ++site_.computed[sharing.production()];
+      }
+    }
     site_.world.After(1 + items * site_.world.rng().Between(1, 60),
                       [self, lease = *lease] {
                         if (self->is_dead_) return;
@@ -198,7 +209,19 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
   head.epoch = reading->epoch;
   head.bundle = reading->bundle;
   head.attempt = reading->attempt;
-  const uint64_t items = site_.ItemsOf(reading->bundle);
+  const uint64_t items = site_.PositionsOf(reading->bundle);
+  if (lease->sharing().policy() == service::Sharing::SKIP) {
+    // The first go when room is needed; all of it, perhaps.
+    const auto here = gone_.find(lease->sharing().production());
+    if (here != gone_.end() && rng.Chance(0.1)) {
+      here->second = std::min(items, here->second + rng.Below(4));
+      if (here->second == items && rng.Chance(0.5)) gone_.erase(here);
+    }
+    const auto left = gone_.find(lease->sharing().production());
+    const uint64_t floor = left == gone_.end() ? items : left->second;
+    head.is_gone = reading->next == 0 && floor == items;
+    reading->next = std::max(reading->next, floor);
+  }
   // Attempts cut their frames in different places, and may begin a little
   // before what was asked for.
   const uint64_t back =

@@ -272,6 +272,22 @@ std::string LinksText(const service::WorkerReport& report) {
   return absl::StrCat("\n", Table(rows));
 }
 
+// What it computes once for several readers.
+std::string SharedText(const service::WorkerReport& report) {
+  const service::WorkerReport::Shared& shared = report.shared();
+  if (shared.productions() == 0 && shared.computed() == 0) return "";
+  return absl::StrCat(
+      "\n",
+      Table({{"SHARED", "BYTES", "COMPUTED", "AGAIN", "FRAMES", "REUSED",
+              "SKIPPED", "EVICTED"},
+             {absl::StrCat(shared.productions()), absl::StrCat(shared.bytes()),
+              absl::StrCat(shared.computed()), absl::StrCat(shared.again()),
+              absl::StrCat(shared.sent_frames()),
+              absl::StrCat(shared.sent_again()),
+              absl::StrCat(shared.skipped_items()),
+              absl::StrCat(shared.evicted_frames())}}));
+}
+
 std::string ReportText(const service::WorkerReport& report) {
   return absl::StrCat(
       "penstock ", report.version(), ", worker ", report.address(),
@@ -284,7 +300,7 @@ std::string ReportText(const service::WorkerReport& report) {
               absl::StrCat(report.held()), absl::StrCat(report.running()),
               absl::StrCat(report.computed()),
               absl::StrCat(report.sent_bytes(), " bytes")}}),
-      LinksText(report), "\nReads files in: ",
+      SharedText(report), LinksText(report), "\nReads files in: ",
       report.allowed_size() == 0 ? "all folders"
                                  : absl::StrJoin(report.allowed(), ", "),
       "\n");

@@ -113,6 +113,7 @@ ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
                              ? reply.skipped_to()
                              : std::min(reply.skipped_to(), begun->first);
     given_.AddRun(at, end);
+    actions.skipped.AddRun(at, end);
     at = end;  // which is its own, or not skipped
   }
   for (const uint64_t number : reply.taken()) to_report_.erase(number);
@@ -120,11 +121,14 @@ ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
     const auto it = bundles_.find(number);
     if (it == bundles_.end()) {
       given_.Add(number);
+      actions.skipped.Add(number);
       continue;
     }
     if (it->second.items) continue;
     it->second.items = it->second.received;
     it->second.attempt = 0;
+    actions.dropped.emplace_back().set_bundle(number);
+    actions.dropped.back().set_items(it->second.end);
     if (it->second.given >= *it->second.items) given_.Add(number);
     actions.stop.push_back(number);
   }
@@ -149,10 +153,12 @@ ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
 
 ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
   Taken taken;
+  taken.end = head.position + head.items;
   if (!IsSame(head.epoch, epoch_)) return taken;
   const auto it = bundles_.find(head.bundle);
   if (it == bundles_.end()) return taken;
   Bundle& bundle = it->second;
+  if (settings_.may_skip) taken.end = bundle.end;
   if (bundle.items) return taken;  // all of it is here
   if (head.position > bundle.received) {
     if (!settings_.may_skip) {
@@ -172,7 +178,7 @@ ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
     taken.take = end - bundle.received;
     bundle.received = bundle.end = end;
   }
-  taken.end = bundle.end;
+  if (settings_.may_skip) taken.end = bundle.end;
   if (head.is_end) {
     bundle.items = end;
     bundle.digest = head.digest;

@@ -63,6 +63,9 @@ class ClientState final {
   struct Actions {
     std::vector<Read> start;     // in place of one of the same bundle
     std::vector<uint64_t> stop;  // bundles
+    // Of these nothing more comes: they end after so many items.
+    std::vector<Finished> dropped;
+    BundleSet skipped;  // nor of these anything
   };
 
   // `resumed`: the state that this consumer goes on from in this generation.

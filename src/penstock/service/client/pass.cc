@@ -356,21 +356,34 @@ void Pass::EndGroup() {
   group_.reset();
 }
 
+void Pass::DropBefore(uint64_t bundle, uint64_t position) {
+  while (arrived_.contains(bundle)) {
+    const uint64_t at = arrived_[bundle].front().position;
+    if (at >= position) return;
+    const Chunk rows =
+        TakeFrom(bundle, static_cast<int64_t>(position - at), false);
+    client_->Give(bundle, static_cast<uint64_t>(rows.rows));
+  }
+}
+
 bool Pass::ClipToArrived(std::vector<RowLog::Part>& parts) const {
-  std::map<uint64_t, uint64_t> here;  // bundle -> items
   for (RowLog::Part& part : parts) {
-    const auto [left, is_new] = here.try_emplace(part.bundle, 0);
-    const auto it = arrived_.find(part.bundle);
-    if (is_new && it != arrived_.end()) {
+    const uint64_t end = part.position + part.items;
+    uint64_t here = 0;
+    uint64_t begin = part.position;
+    if (const auto it = arrived_.find(part.bundle); it != arrived_.end()) {
       for (const Arrived& rows : it->second) {
-        left->second += static_cast<uint64_t>(rows.chunk.rows);
+        const uint64_t first = std::max(part.position, rows.position);
+        const uint64_t last = std::min(
+            end, rows.position + static_cast<uint64_t>(rows.chunk.rows));
+        if (first >= last) continue;
+        if (here == 0) begin = first;
+        here += last - first;
       }
     }
-    if (left->second < part.items && !client_->is_over(part.bundle)) {
-      return false;
-    }
-    part.items = std::min(part.items, left->second);
-    left->second -= part.items;
+    if (here < part.items && !client_->is_over(part.bundle)) return false;
+    part.position = begin;
+    part.items = here;
   }
   std::erase_if(parts,
                 [](const RowLog::Part& part) { return part.items == 0; });
@@ -383,14 +396,21 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
   RowLog::Entry& entry = script_.front();
   if (!entry.is_stitched) {
     RowLog::Part& part = entry.parts[0];
+    DropBefore(part.bundle, part.position);
     if (!arrived_.contains(part.bundle)) {
       if (client_->is_over(part.bundle)) script_.pop_front();
       return std::nullopt;
     }
-    Chunk rows =
-        TakeFrom(part.bundle,
-                 std::min(max_rows, static_cast<int64_t>(part.items)), true);
-    part.items -= static_cast<uint64_t>(rows.rows);
+    const uint64_t end = part.position + part.items;
+    const uint64_t at = arrived_[part.bundle].front().position;
+    if (at >= end) {
+      script_.pop_front();
+      return std::nullopt;
+    }
+    Chunk rows = TakeFrom(
+        part.bundle, std::min(max_rows, static_cast<int64_t>(end - at)), true);
+    part.position = at + static_cast<uint64_t>(rows.rows);
+    part.items = end - part.position;
     if (part.items == 0) script_.pop_front();
     return rows;
   }
@@ -399,6 +419,7 @@ std::optional<Chunk> Pass::FollowScript(int64_t max_rows) {
   pool.parts = entry.parts;
   if (!ClipToArrived(pool.parts)) return std::nullopt;
   for (const RowLog::Part& part : pool.parts) {
+    DropBefore(part.bundle, part.position);
     uint64_t left = part.items;
     while (left > 0) {
       pool.is_spare = arrived_[part.bundle].front().is_spare;

@@ -145,6 +145,10 @@ class Pass final : public ReadingSink,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Chunk TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Rows before `position` that came, since they were missing when a script was
+  // made: it goes on without them, again.
+  void DropBefore(uint64_t bundle, uint64_t position)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PoolLoose(uint64_t bundle) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves rows of the bundle's first frame, so that the pool has `size` of them
   // at most.

@@ -410,6 +410,11 @@ void Pass::OnReply(const ClientReply& reply) {
       if (reader->second.reading != nullptr) reader->second.reading->Stop();
       readers_.erase(reader);
     }
+    for (const Finished& dropped : actions.dropped) {
+      log_.OnSize(dropped, client_->from(dropped.bundle()));
+    }
+    log_.OnSkipped(actions.skipped);
+    WarnOfMissed();
     if (!client_->failure().ok() && failure_.ok()) {
       failure_ = client_->failure();
     }

@@ -49,6 +49,9 @@ class RowLog final {
   // The bundle ends after `items` items; this reader had it from `from` on.
   void OnSize(const Finished& finished, uint64_t from);
 
+  // Nothing of these ever comes.
+  void OnSkipped(const BundleSet& bundles) { done_.AddAll(bundles); }
+
   uint64_t begin() const { return begin_; }
   uint64_t end() const { return end_; }
   const std::deque<Entry>& entries() const { return entries_; }

@@ -112,6 +112,14 @@ void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
   if (request.states_size() == 0) run.record.set_seed(other->record.seed());
 }
 
+bool DispatcherState::MayRejoin(const Run& run, const OpenRequest& request,
+                                int64_t now_ms) const {
+  if (request.on_existing() == OpenRequest::ATTACH) return true;
+  const Run* other = LiveMember(request.group(), request.job(), now_ms);
+  return other != nullptr &&
+         other->record.group().founder() == run.record.group().founder();
+}
+
 absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
                                      int64_t now_ms, Writes& writes) {
   const Pass pass{request.epoch(), request.iteration()};
@@ -133,10 +141,19 @@ absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
         "use on_existing=\"attach\" to go on at the round that the others "
         "have reached, or another job name for all to begin anew."));
   }
-  const SharedTable::Place* place =
-      epoch.state->table() == nullptr
-          ? nullptr
-          : epoch.state->table()->Furthest(group.lane());
+  // They say it in their next beats.
+  const SharedTable* table = epoch.state->table();
+  if (table == nullptr || (epoch.is_recovered && is_in_grace_)) {
+    return absl::UnavailableError(
+        absl::StrCat("where the others of '", group.name(), "' are is not "
+                     "known yet"));
+  }
+  const SharedTable::Place* place = table->Furthest(group.lane());
+  if (place == nullptr && epoch.is_recovered) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        who, " has begun before, and nobody says how far it was\n  Load its "
+        "state, or use another job name for all to begin anew."));
+  }
   const uint64_t manifest = epoch.manifest;
   const uint64_t generation = epoch.state->id().generation() + 1;
   Progress progress;

@@ -60,6 +60,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
     bool is_live = false;
     bool has_opened = false;  // this slot, in this epoch
     bool is_retry = false;
+    bool is_anothers = false;
     for (const auto& [number, epoch] : run->epochs) {
       for (const auto& [slot, session] : epoch.sessions) {
         is_live |= IsLive(session, now_ms);
@@ -69,6 +70,8 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
         }
         has_opened = true;
         is_retry = IsSame(session.opener, request.opener());
+        is_anothers =
+            session.opener.consumer() != request.opener().consumer();
       }
     }
     const bool is_same = CheckSame(*run, request).ok();
@@ -77,13 +80,10 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
                          request.on_existing() != OpenRequest::ATTACH;
     const bool is_other_world = goes_on && !is_live && !is_same;
     if (is_retry) return run;
-    if (request.group().lanes() > 0 && !goes_on && has_opened && is_same) {
-      const Run* other = LiveMember(request.group(), request.job(), now_ms);
-      if (other != nullptr && other->record.group().founder() ==
-                                  run->record.group().founder()) {
-        PENSTOCK_RETURN_IF_ERROR(Rejoin(*run, request, now_ms, writes));
-        return run;
-      }
+    if (request.group().lanes() > 0 && !goes_on && is_anothers && is_same &&
+        MayRejoin(*run, request, now_ms)) {
+      PENSTOCK_RETURN_IF_ERROR(Rejoin(*run, request, now_ms, writes));
+      return run;
     }
     if (!is_over && !is_other_world &&
         request.on_existing() != OpenRequest::FRESH) {

@@ -205,7 +205,11 @@ class DispatcherState final {
                         int64_t now_ms) const;
   // It begins beside them: what it has in common with them.
   void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run) const;
-  // A lane's reader came back without a state: it goes on where the others are.
+  // A lane's reader came back without a state: the others go on, or it is to
+  // take the place of the one before.
+  bool MayRejoin(const Run& run, const OpenRequest& request,
+                 int64_t now_ms) const;
+  // It goes on where the others are. Unavailable: that is not known yet.
   absl::Status Rejoin(Run& run, const OpenRequest& request, int64_t now_ms,
                       Writes& writes);
   bool IsLive(const Run& run, int64_t now_ms) const;

@@ -58,7 +58,9 @@ const SharedTable::Place* SharedTable::Furthest(uint32_t lane) const {
     if (each == lane) continue;
     if (furthest == nullptr || place.row > furthest->row) furthest = &place;
   }
-  return furthest;
+  if (furthest != nullptr) return furthest;
+  const auto own = places_.find(lane);
+  return own == places_.end() ? nullptr : &own->second;
 }
 
 }  // namespace penstock::service

@@ -36,7 +36,8 @@ class SharedTable final {
     ConsumerState state;
     uint64_t row = 0;
   };
-  // That of the furthest but `lane`; null: nobody else has begun.
+  // That of the furthest but `lane`, or its own if there is no other; null:
+  // nobody has begun.
   const Place* Furthest(uint32_t lane) const;
 
   // Epochs that look here. They keep it up to date themselves.

@@ -52,7 +52,7 @@ TEST(SharedTableTest, Items) {
 TEST(SharedTableTest, WhereTheOthersAre) {
   SharedTable table;
   table.SetPlace(0, ConsumerState(), 10);
-  EXPECT_EQ(table.Furthest(0), nullptr);
+  EXPECT_EQ(table.Furthest(0)->row, 10) << "its own, if there is no other";
   EXPECT_EQ(table.Furthest(1)->row, 10);
   table.SetPlace(2, ConsumerState(), 12);
   EXPECT_EQ(table.Furthest(1)->row, 12);

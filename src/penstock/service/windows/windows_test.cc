@@ -122,6 +122,11 @@ TEST(WorkerPages, MetricsAndJson) {
   EXPECT_THAT(text, HasSubstr("\npenstock_worker_joined 1\n"));
   EXPECT_THAT(text, HasSubstr("\npenstock_worker_heard_ms_ago 12\n"));
   EXPECT_THAT(text, Not(HasSubstr("padding")));
+  EXPECT_THAT(text, Not(HasSubstr("shared")));
+  report.mutable_shared()->set_sent_again(41);
+  EXPECT_THAT(
+      MetricsOf(report),
+      HasSubstr("\npenstock_worker_shared_frames_sent_again_total 41\n"));
   report.mutable_padding()->set_items(5);
   report.mutable_padding()->set_padded_items(8);
   text = MetricsOf(report);

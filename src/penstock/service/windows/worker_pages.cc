@@ -6,6 +6,34 @@
 #include "penstock/service/windows/metrics.h"
 
 namespace penstock::windows {
+namespace {
+
+// What is computed once for several readers.
+void AddShared(std::string& out, const service::WorkerReport::Shared& shared) {
+  const auto one = [&](const char* what, const char* doc, uint64_t value,
+                       const char* kind = "counter") {
+    const std::string name = absl::StrCat("penstock_worker_shared_", what);
+    BeginMetric(out, name, doc, kind);
+    AddMetric(out, name, value);
+  };
+  one("bundles", "Bundles for several readers that are here.",
+      shared.productions(), "gauge");
+  one("bytes", "Of their frames.", static_cast<uint64_t>(shared.bytes()),
+      "gauge");
+  one("bundles_computed_total", "Such bundles since it started.",
+      shared.computed());
+  one("bundles_again_total", "Of them, computed before.", shared.again());
+  one("frames_sent_total", "Frames of them, to all readers.",
+      shared.sent_frames());
+  one("frames_sent_again_total", "Of them, that another reader had before.",
+      shared.sent_again());
+  one("items_skipped_total", "Items that readers missed.",
+      shared.skipped_items());
+  one("frames_evicted_total", "Frames that went before all had them.",
+      shared.evicted_frames());
+}
+
+}  // namespace
 
 std::string MetricsOf(const service::WorkerReport& report) {
   std::string out;
@@ -47,6 +75,7 @@ std::string MetricsOf(const service::WorkerReport& report) {
     one("penstock_worker_padding_shapes", "Shapes of such batches.",
         report.padding().shapes());
   }
+  if (report.has_shared()) AddShared(out, report.shared());
   BeginMetric(out, "penstock_worker_link_bytes_total",
               "Bytes of frames to a host, as they are.", "counter");
   for (const auto& link : report.links()) {

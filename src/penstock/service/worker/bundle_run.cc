@@ -1,6 +1,5 @@
 #include "penstock/service/worker/bundle_run.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,10 +9,6 @@
 
 namespace penstock::service {
 namespace {
-
-constexpr int64_t kSliceNanos = 2'000'000;
-// A reader that waits is not kept waiting for more rows longer than this.
-constexpr int64_t kGatherNanos = 500'000;
 
 bool IsSame(const std::weak_ptr<engine::Wakeable>& a, const engine::Waker& b) {
   return !a.owner_before(b) && !b.owner_before(a);
@@ -154,11 +149,7 @@ bool BundleRun::is_closed() const {
 }
 
 void BundleRun::Clear() {
-  bundle_.reset();
-  gathered_ = ChunkBuilder();
-  gathered_bytes_ = 0;
-  next_.reset();
-  outcome_.reset();
+  items_.Clear();
   load_.reset();
   load_chunk_ = Chunk();
 }
@@ -167,25 +158,6 @@ void BundleRun::SetStalled(bool is_stalled) {
   if (is_stalled == is_stalled_) return;
   is_stalled_ = is_stalled;
   if (options_.on_stalled) options_.on_stalled(is_stalled);
-}
-
-absl::Status BundleRun::StartAt(const Setup& setup, uint64_t position) {
-  // The run keeps its pipeline: with it, all that it reads.
-  struct Kept {
-    PlanPtr plan;
-    std::shared_ptr<const void> rest;
-  };
-  auto kept = std::make_shared<Kept>(Kept{setup.plan, setup.keep});
-  std::shared_ptr<const engine::Pipeline> pipeline(kept,
-                                                   setup.plan->pipeline.get());
-  needs_lineage_ = setup.plan->division.needs_lineage;
-  digest_.BeginAt(position);
-  PENSTOCK_ASSIGN_OR_RETURN(
-      bundle_,
-      engine::Bundle::Start(std::move(pipeline), setup.environment,
-                            *options_.instances, setup.epoch, setup.seed,
-                            setup.part, static_cast<int64_t>(position)));
-  return absl::OkStatus();
 }
 
 engine::Task::Next BundleRun::RunSlice() {
@@ -215,7 +187,10 @@ engine::Task::Next BundleRun::RunSlice() {
     }
     if (restart_at.has_value()) {
       Clear();
-      const absl::Status started = StartAt(*setup, *restart_at);
+      needs_lineage_ = setup->plan->division.needs_lineage;
+      digest_.BeginAt(*restart_at);
+      const absl::Status started =
+          items_.Start(*setup, *options_.instances, *restart_at);
       if (!started.ok()) {
         Fail(started);
         return Next::kWait;
@@ -224,13 +199,14 @@ engine::Task::Next BundleRun::RunSlice() {
     SetStalled(!may_add);
     if (!may_add) return Next::kWait;  // until a frame was taken or freed
     if (!load_.has_value()) {
-      const Gathered gathered = Gather(start);
-      if (gathered == Gathered::kBlocked) return Next::kWait;
-      if (gathered == Gathered::kYield) return Next::kAgain;
+      const ItemGatherer::Found found =
+          items_.Gather(start, is_reader_waiting_, shared_from_this());
+      if (found == ItemGatherer::Found::kBlocked) return Next::kWait;
+      if (found == ItemGatherer::Found::kYield) return Next::kAgain;
     }
-    if (!load_.has_value() && !HasRows() && outcome_.has_value() &&
-        !outcome_->ok()) {
-      Fail(*outcome_);
+    if (!load_.has_value() && !items_.has_items() &&
+        items_.outcome().has_value() && !items_.outcome()->ok()) {
+      Fail(*items_.outcome());
       return Next::kWait;
     }
     const Made made = Emit();
@@ -243,66 +219,18 @@ engine::Task::Next BundleRun::RunSlice() {
   }
 }
 
-void BundleRun::AddPulled(engine::Bundle::Items items) {
-  const Chunk& chunk = items.pull.chunk;
-  if (HasRows() &&
-      (is_gathered_loose_ != items.is_loose || !gathered_.Fits(chunk))) {
-    next_ = std::move(items);
-    return;
-  }
-  if (!HasRows()) {
-    gather_start_ns_ = SteadyClock().NowNanos();
-    gathered_position_ = static_cast<uint64_t>(bundle_->position()) -
-                         static_cast<uint64_t>(chunk.rows);
-    is_gathered_loose_ = items.is_loose;
-  }
-  gathered_bytes_ += chunk.NumBytes();
-  gathered_.Append(chunk, 0, chunk.rows);
-}
-
-BundleRun::Gathered BundleRun::Gather(int64_t slice_start) {
-  if (next_.has_value()) {
-    AddPulled(*std::exchange(next_, std::nullopt));
-  }
-  while (gathered_.rows() < rows_per_frame_ &&
-         gathered_bytes_ < engine::kMaxChunkBytes && !next_.has_value() &&
-         !outcome_.has_value()) {
-    const int64_t now = SteadyClock().NowNanos();
-    if (HasRows() && is_reader_waiting_ &&
-        now - gather_start_ns_ > kGatherNanos) {
-      break;
-    }
-    if (now - slice_start > kSliceNanos) return Gathered::kYield;
-    absl::StatusOr<engine::Bundle::Items> items = bundle_->Next(
-        {rows_per_frame_ - gathered_.rows(), shared_from_this(), {1, 0}});
-    if (!items.ok()) {
-      outcome_ = items.status();
-    } else if (items->pull.is_end()) {
-      outcome_ = absl::OkStatus();
-    } else if (items->pull.is_blocked()) {
-      if (HasRows() && is_reader_waiting_) break;
-      return Gathered::kBlocked;
-    } else {
-      AddPulled(*std::move(items));
-    }
-  }
-  return Gathered::kFrame;
-}
-
 BundleRun::Made BundleRun::Emit() {
   if (!load_.has_value()) {
     OutFrame frame;
-    frame.is_end = outcome_.has_value() && outcome_->ok() && !next_;
-    if (HasRows()) {
-      load_chunk_ = gathered_.Build(options_.memory.get());
-      gathered_bytes_ = 0;
-      rows_per_frame_ = std::min(rows_per_frame_ * 2, engine::kMaxChunkRows);
-      frame.position = gathered_position_;
+    frame.is_end = items_.is_last();
+    if (items_.has_items()) {
+      frame.position = items_.position();
+      frame.is_loose = items_.is_loose();
+      load_chunk_ = items_.Build(options_.memory.get());
       frame.items = static_cast<uint64_t>(load_chunk_.rows);
-      frame.is_loose = is_gathered_loose_;
       digest_.Add(load_chunk_, frame.position);
     } else {
-      frame.position = static_cast<uint64_t>(bundle_->position());
+      frame.position = items_.next_position();
     }
     if (frame.is_end) frame.digest = digest_.Get();
     load_ = std::move(frame);
@@ -368,7 +296,7 @@ BundleRun::Made BundleRun::Emit() {
   }
   if (reader != nullptr) reader->Wake();
   if (is_end) {
-    bundle_.reset();
+    items_.Clear();
     if (options_.on_computed) options_.on_computed();
   }
   return Made::kYes;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -68,12 +69,12 @@ class FakeDispatcher final {
   }
   void Grant(const Lease& lease) {
     MutexLock lock(&mutex_);
-    leases_[{lease.epoch().generation(), lease.bundle()}] = lease;
+    leases_[KeyOf(lease.epoch(), lease.bundle())] = lease;
     changed_.SignalAll();
   }
-  void Revoke(uint64_t bundle, uint64_t generation = 0) {
+  void Revoke(uint64_t bundle, uint64_t generation = 0, uint64_t run = 1) {
     MutexLock lock(&mutex_);
-    leases_.erase({generation, bundle});
+    leases_.erase({run, generation, bundle});
     changed_.SignalAll();
   }
 
@@ -110,7 +111,10 @@ class FakeDispatcher final {
   }
 
  private:
-  using Key = std::pair<uint64_t, uint64_t>;
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t>;
+  static Key KeyOf(const EpochId& epoch, uint64_t bundle) {
+    return {epoch.run(), epoch.generation(), bundle};
+  }
   class Service final : public Dispatcher::Service {
    public:
     explicit Service(FakeDispatcher& owner) : owner_(owner) {}
@@ -202,10 +206,10 @@ class FakeDispatcher final {
     }
     for (const WorkerBeat::Held& held : beat.given_back()) {
       *reply.add_revoked() = held;
-      leases_.erase({held.epoch().generation(), held.bundle()});
+      leases_.erase(KeyOf(held.epoch(), held.bundle()));
     }
     for (const WorkerBeat::Held& held : beat.held()) {
-      const Key key(held.epoch().generation(), held.bundle());
+      const Key key = KeyOf(held.epoch(), held.bundle());
       const auto lease = leases_.find(key);
       if (lease == leases_.end()) {
         *reply.add_revoked() = held;

@@ -55,19 +55,12 @@ class LocalClient final {
   absl::StatusOr<Buffer> Look(uint32_t segment, uint64_t offset, size_t bytes) {
     auto it = segments_.find(segment);
     if (it == segments_.end()) {
-      PENSTOCK_RETURN_IF_ERROR(Send(kWantSegment, segment));
-      LocalMessage answer;
-      std::vector<Descriptor> fds;
-      PENSTOCK_RETURN_IF_ERROR(ReceiveAll(socket_.get(),
-                                          reinterpret_cast<char*>(&answer),
-                                          sizeof(answer), &fds));
-      if (fds.empty() || answer.segment != segment) {
-        return absl::NotFoundError("no such segment");
-      }
+      PENSTOCK_ASSIGN_OR_RETURN(const Descriptor fd,
+                                SegmentDescriptor(segment));
       void* data =
-          mmap(nullptr, answer.value, PROT_READ, MAP_SHARED, fds[0].get(), 0);
+          mmap(nullptr, segment_size_, PROT_READ, MAP_SHARED, fd.get(), 0);
       if (data == MAP_FAILED) return absl::ResourceExhaustedError("mmap");
-      const size_t size = answer.value;
+      const size_t size = segment_size_;
       Owner owner(
           data, [size](const void* p) { munmap(const_cast<void*>(p), size); });
       it = segments_.emplace(segment, Buffer(owner, data, size)).first;
@@ -76,6 +69,19 @@ class LocalClient final {
       return absl::OutOfRangeError("past the end of the segment");
     }
     return it->second.Slice(offset, bytes);
+  }
+  // What the worker gives to map a segment by.
+  absl::StatusOr<Descriptor> SegmentDescriptor(uint32_t segment) {
+    PENSTOCK_RETURN_IF_ERROR(Send(kWantSegment, segment));
+    LocalMessage answer;
+    std::vector<Descriptor> fds;
+    PENSTOCK_RETURN_IF_ERROR(ReceiveAll(
+        socket_.get(), reinterpret_cast<char*>(&answer), sizeof(answer), &fds));
+    if (fds.empty() || answer.segment != segment) {
+      return absl::NotFoundError("no such segment");
+    }
+    segment_size_ = answer.value;
+    return std::move(fds[0]);
   }
   absl::Status Release(uint64_t frame) { return Send(kReleaseFrame, frame); }
   absl::Status Send(uint32_t kind, uint64_t value) {
@@ -91,6 +97,7 @@ class LocalClient final {
   const Descriptor socket_;
   const std::string key_;
   std::map<uint32_t, Buffer> segments_;
+  size_t segment_size_ = 0;  // of the last that was given
 };
 
 }  // namespace penstock::service

@@ -76,7 +76,7 @@ size_t LocalPeer::num_lent() const {
 }
 
 absl::StatusOr<std::unique_ptr<LocalFrames>> LocalFrames::Start(
-    std::shared_ptr<FrameMemory> memory) {
+    std::shared_ptr<FrameMemory> memory, std::shared_ptr<FrameMemory> shared) {
   Descriptor socket(
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return SystemFailure("cannot make a Unix socket");
@@ -94,15 +94,17 @@ absl::StatusOr<std::unique_ptr<LocalFrames>> LocalFrames::Start(
   if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
     return SystemFailure("cannot make a pipe");
   }
-  return std::unique_ptr<LocalFrames>(
-      new LocalFrames(std::move(memory), name, std::move(socket),
-                      Descriptor(wake[0]), Descriptor(wake[1])));
+  return std::unique_ptr<LocalFrames>(new LocalFrames(
+      std::move(memory), std::move(shared), name, std::move(socket),
+      Descriptor(wake[0]), Descriptor(wake[1])));
 }
 
-LocalFrames::LocalFrames(std::shared_ptr<FrameMemory> memory, std::string name,
+LocalFrames::LocalFrames(std::shared_ptr<FrameMemory> memory,
+                         std::shared_ptr<FrameMemory> shared, std::string name,
                          Descriptor socket, Descriptor wake_read,
                          Descriptor wake_write)
     : memory_(std::move(memory)),
+      shared_(std::move(shared)),
       name_(std::move(name)),
       socket_(std::move(socket)),
       wake_read_(std::move(wake_read)),
@@ -192,6 +194,22 @@ absl::Status LocalFrames::OnReadable(Connection& connection) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Arena::SegmentInfo> LocalFrames::Segment(
+    uint32_t number, Descriptor& kept) const {
+  if (number < kFirstSharedSegment) return memory_->arena().Segment(number);
+  if (shared_ == nullptr) return absl::NotFoundError("no such segment");
+  absl::StatusOr<Arena::SegmentInfo> segment =
+      shared_->arena().Segment(number - kFirstSharedSegment);
+  if (!segment.ok()) return segment;
+  // The worker has its own mapping already: no other can write from now on.
+  if (fcntl(segment->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0) return segment;
+  kept = Descriptor(open(absl::StrCat("/proc/self/fd/", segment->fd).c_str(),
+                         O_RDONLY | O_CLOEXEC));
+  if (!kept.is_open()) return SystemFailure("cannot open memory for reading");
+  segment->fd = kept.get();
+  return segment;
+}
+
 absl::Status LocalFrames::Answer(Connection& connection,
                                  const LocalMessage& message) {
   if (message.kind == kReleaseFrame) {
@@ -204,10 +222,11 @@ absl::Status LocalFrames::Answer(Connection& connection,
   }
   LocalMessage answer = {kWantSegment, 0, 0};
   int fd = -1;
+  Descriptor kept;
   if (message.value <= UINT32_MAX) {
     answer.segment = static_cast<uint32_t>(message.value);
     const absl::StatusOr<Arena::SegmentInfo> segment =
-        memory_->arena().Segment(answer.segment);
+        Segment(answer.segment, kept);
     if (segment.ok()) {
       answer.value = segment->size;
       fd = segment->fd;

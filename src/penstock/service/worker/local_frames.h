@@ -8,7 +8,9 @@
 // the same key; such a message is lost if the reading ends first, so the last
 // frames are released here. To release a frame twice does no harm. The end of
 // the connection releases all of them, so it must live as long as anybody
-// looks; a client that dies has its frames freed.
+// looks; a client that dies has its frames freed. A frame that several look at
+// is free when the last has released it; they lie in segments that can be
+// mapped for reading only.
 #pragma once
 
 #include <atomic>
@@ -26,6 +28,9 @@
 #include "penstock/service/protocol/local_socket.h"
 
 namespace penstock::service {
+
+// Segments from here on are of the memory that several read.
+inline constexpr uint32_t kFirstSharedSegment = uint32_t{1} << 30;
 
 // Frames that one connection looks at. Thread-safe.
 class LocalPeer final {
@@ -47,8 +52,10 @@ class LocalPeer final {
 // The socket, served by a thread of its own. Thread-safe.
 class LocalFrames final {
  public:
+  // `shared`, which may be null: that several read.
   static absl::StatusOr<std::unique_ptr<LocalFrames>> Start(
-      std::shared_ptr<FrameMemory> memory);
+      std::shared_ptr<FrameMemory> memory,
+      std::shared_ptr<FrameMemory> shared = nullptr);
   ~LocalFrames();
   LocalFrames(const LocalFrames&) = delete;
   LocalFrames& operator=(const LocalFrames&) = delete;
@@ -67,7 +74,8 @@ class LocalFrames final {
     std::string partial;  // of a message
   };
 
-  LocalFrames(std::shared_ptr<FrameMemory> memory, std::string name,
+  LocalFrames(std::shared_ptr<FrameMemory> memory,
+              std::shared_ptr<FrameMemory> shared, std::string name,
               Descriptor socket, Descriptor wake_read, Descriptor wake_write);
   void Serve();
   void Accept(std::map<int, Connection>& connections);
@@ -75,7 +83,12 @@ class LocalFrames final {
   absl::Status OnReadable(Connection& connection);
   absl::Status Answer(Connection& connection, const LocalMessage& message);
 
+  // A descriptor to be sent; `kept` is open as long as it is used.
+  absl::StatusOr<Arena::SegmentInfo> Segment(uint32_t number,
+                                             Descriptor& kept) const;
+
   const std::shared_ptr<FrameMemory> memory_;
+  const std::shared_ptr<FrameMemory> shared_;
   const std::string name_;
   const Descriptor socket_;
   const Descriptor wake_read_;

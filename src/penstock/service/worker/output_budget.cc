@@ -22,12 +22,21 @@ OutputBudget::Account::~Account() {
 }
 
 bool OutputBudget::Account::MayAdd() {
+  if (budget_->reclaim_) {
+    const int64_t excess = budget_->used_bytes() - budget_->limit_bytes_ + 1;
+    if (excess > 0) budget_->reclaim_(excess);
+  }
   MutexLock lock(&budget_->mutex_);
   const auto accounts = static_cast<int64_t>(budget_->accounts_.size());
   const bool may = budget_->used_bytes_ < budget_->limit_bytes_ &&
                    counts_->bytes * accounts < budget_->limit_bytes_;
   counts_->is_waiting = !may;
   return may;
+}
+
+void OutputBudget::Account::Await() {
+  MutexLock lock(&budget_->mutex_);
+  counts_->is_waiting = true;
 }
 
 Owner OutputBudget::Account::Hold(Owner memory, int64_t bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <vector>
@@ -25,6 +26,8 @@ class OutputBudget final : public std::enable_shared_from_this<OutputBudget> {
     // Whether another frame may be made: there is room in all, and this account
     // has less than its even share. Else its run is woken later.
     bool MayAdd();
+    // Has its run woken when something was freed.
+    void Await();
     // Counts `bytes` as long as the owner that it gives lives, and `memory`
     // with it.
     Owner Hold(Owner memory, int64_t bytes);
@@ -51,6 +54,12 @@ class OutputBudget final : public std::enable_shared_from_this<OutputBudget> {
   std::unique_ptr<Account> Open(std::weak_ptr<engine::Wakeable> run)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Asked for bytes when there is no room, before a run is made to wait. It may
+  // free some, and is called by any thread. Before any account is opened.
+  void SetReclaim(std::function<void(int64_t bytes)> reclaim) {
+    reclaim_ = std::move(reclaim);
+  }
+
   int64_t limit_bytes() const { return limit_bytes_; }
   int64_t used_bytes() const ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
@@ -64,6 +73,7 @@ class OutputBudget final : public std::enable_shared_from_this<OutputBudget> {
   void WakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t limit_bytes_;
+  std::function<void(int64_t bytes)> reclaim_;
   mutable Mutex mutex_;
   int64_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::shared_ptr<Account::Counts>> accounts_ ABSL_GUARDED_BY(mutex_);

@@ -104,7 +104,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     if (is_first) {
       context_.find(request->epoch(), request->bundle(), request->from(),
                     [bell = bell_,
-                     from = request->from()](std::shared_ptr<BundleRun> run) {
+                     from = request->from()](std::shared_ptr<FrameSource> run) {
                       bell->Found(std::move(run), from);
                     });
     } else {
@@ -133,7 +133,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
 
   void OnDone() override {
     bell_->Silence();
-    std::shared_ptr<BundleRun> run;
+    std::shared_ptr<FrameSource> run;
     {
       MutexLock lock(&mutex_);
       run = std::move(run_);
@@ -152,7 +152,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       MutexLock lock(&mutex_);
       if (call_ != nullptr) call_->Pump();
     }
-    void Found(std::shared_ptr<BundleRun> run, uint64_t from) {
+    void Found(std::shared_ptr<FrameSource> run, uint64_t from) {
       MutexLock lock(&mutex_);
       if (call_ != nullptr) call_->OnFound(std::move(run), from);
     }
@@ -182,7 +182,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
         "again.");
   }
 
-  void OnFound(std::shared_ptr<BundleRun> run, uint64_t from) {
+  void OnFound(std::shared_ptr<FrameSource> run, uint64_t from) {
     if (run == nullptr) {
       MutexLock lock(&mutex_);
       return End(absl::NotFoundError("the worker does not hold that bundle"));
@@ -271,7 +271,9 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     header.set_position(frame.position);
     header.set_items(frame.items);
     header.set_is_loose(frame.is_loose);
+    header.set_is_spare(frame.is_spare);
     header.set_is_end(frame.is_end);
+    header.set_is_gone(frame.is_gone);
     header.set_digest(frame.digest);
     header.set_frame_bytes(sending.bytes);
     header.set_plain_bytes(frame.bytes);
@@ -340,7 +342,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_said_socket_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::shared_ptr<BundleRun> run_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<FrameSource> run_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<LocalPeer> peer_ ABSL_GUARDED_BY(mutex_);
   std::vector<Compression> compressions_ ABSL_GUARDED_BY(mutex_);
   std::optional<Sending> sending_ ABSL_GUARDED_BY(mutex_);

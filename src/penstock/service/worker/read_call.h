@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "penstock/service.pb.h"
-#include "penstock/service/worker/bundle_run.h"
 #include "penstock/service/worker/links.h"
 #include "penstock/service/worker/local_frames.h"
+#include "penstock/service/worker/out_frame.h"
 #include "penstock/worker.pb.h"
 
 namespace penstock::service {
@@ -25,10 +25,10 @@ inline constexpr size_t kMaxPieceBytes = size_t{4} << 20;
 
 // What all calls of a worker share. Thread-safe, and outlives the calls.
 struct ReadContext {
-  using Found = std::function<void(std::shared_ptr<BundleRun>)>;
+  using Found = std::function<void(std::shared_ptr<FrameSource>)>;
 
-  // Gives the run of a bundle that somebody wants to read from item `from` on,
-  // or null if it is not held; at once or a little later, from any thread.
+  // Gives the frames of a bundle that somebody wants to read from item `from`
+  // on, or null if it is not held; at once or a little later, from any thread.
   std::function<void(const EpochId& epoch, uint64_t bundle, uint64_t from,
                      Found found)>
       find;

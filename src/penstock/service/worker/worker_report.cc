@@ -19,11 +19,15 @@ WorkerServer::Counters WorkerServer::counters() const {
   counters.sent_frames = reads_.sent_frames.load();
   counters.sent_bytes = reads_.sent_bytes.load();
   counters.output_bytes = output_->used_bytes();
+  counters.running = productions_->num_running();
+  counters.computed = productions_->Report().computed();
   MutexLock lock(&mutex_);
   counters.held = runs_.size();
-  counters.computed = computed_;
+  counters.computed += computed_;
   for (const auto& [key, held] : runs_) {
-    if (held.is_started && !held.is_computed) ++counters.running;
+    if (held.own != nullptr && held.is_started && !held.is_computed) {
+      ++counters.running;
+    }
   }
   return counters;
 }
@@ -55,6 +59,7 @@ WorkerReport WorkerServer::Report() const {
   }
   report.set_accepts_pickles(options_.code.accepts_pickles());
   for (const auto& link : reads_.links.Describe()) *report.add_links() = link;
+  *report.mutable_shared() = productions_->Report();
   MutexLock lock(&mutex_);
   report.set_is_draining(is_draining_);
   if (heard_ns_ != 0) {

@@ -113,6 +113,7 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
       worker->files_, [stub, credentials](uint64_t manifest) {
         return FetchManifest(*stub, credentials, manifest);
       });
+  worker->productions_ = worker->MakeProductions();
   PENSTOCK_RETURN_IF_ERROR(worker->Listen());
   Beater::Options beats;
   beats.version = worker->options_.version;
@@ -147,6 +148,8 @@ WorkerServer::WorkerServer(Options options)
       files_(*options_.files),
       log_(options_.log == nullptr ? EventLog::Silent() : *options_.log),
       memory_(FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_)))),
+      shared_memory_(
+          FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_) / 4 * 3))),
       output_(OutputBudget::Make(ArenaBytes(options_) / 2)),
       rows_(std::make_shared<engine::MemoryBudget>(options_.memory_bytes / 2)),
       instances_(RandomWord),
@@ -157,7 +160,8 @@ WorkerServer::WorkerServer(Options options)
 
 absl::Status WorkerServer::Listen() {
   if (options_.has_local_socket) {
-    PENSTOCK_ASSIGN_OR_RETURN(local_, LocalFrames::Start(memory_));
+    PENSTOCK_ASSIGN_OR_RETURN(local_,
+                              LocalFrames::Start(memory_, shared_memory_));
   }
   reads_.local = local_.get();
   reads_.check_caller = options_.check_caller;
@@ -218,6 +222,9 @@ WorkerServer::~WorkerServer() {
   for (auto& [key, held] : runs) {
     held.run->Close(absl::UnavailableError("the worker ends"));
   }
+  if (productions_ != nullptr) {
+    productions_->Close(absl::UnavailableError("the worker ends"));
+  }
   if (server_ != nullptr) {
     server_->Shutdown(std::chrono::system_clock::now() +
                       std::chrono::seconds(1));
@@ -225,6 +232,7 @@ WorkerServer::~WorkerServer() {
   }
   if (watch_.joinable()) watch_.join();
   memory_->Retire();
+  shared_memory_->Retire();
 }
 
 WorkerServer::Key WorkerServer::KeyOf(const Lease& lease) {
@@ -238,6 +246,7 @@ WorkerBeat WorkerServer::MakeBeat() {
 }
 
 void WorkerServer::AddRun(const Lease& lease) {
+  if (lease.has_sharing()) return AddReader(lease);
   const Key key = KeyOf(lease);
   const uint64_t serial = next_serial_++;
   BundleRun::Options options;
@@ -249,7 +258,7 @@ void WorkerServer::AddRun(const Lease& lease) {
   };
   auto run = std::make_shared<BundleRun>(&executor_, std::move(options));
   run->Charge(*output_);
-  runs_[key] = Held{lease, std::move(run), serial};
+  runs_[key] = Held{lease, run, run, serial};
 }
 
 void WorkerServer::OnReply(const WorkerReply& reply) {
@@ -269,7 +278,12 @@ void WorkerServer::OnReply(const WorkerReply& reply) {
       deeds.close.emplace_back(std::move(it->second.run), Revoked());
       runs_.erase(it);
     }
-    for (const Lease& lease : changes.added) {
+    // What others follow is there before them.
+    std::vector<Lease> added = changes.added;
+    std::ranges::stable_partition(added, [](const Lease& lease) {
+      return !lease.sharing().is_following();
+    });
+    for (const Lease& lease : added) {
       // One that came while it drains has gone back already.
       if (lease.is_for_manifest() ||
           state_->Find(lease.epoch(), lease.bundle()) == nullptr) {
@@ -309,7 +323,7 @@ void WorkerServer::Do(Deeds deeds) {
 
 void WorkerServer::Find(const EpochId& epoch, uint64_t bundle, uint64_t from,
                         ReadContext::Found found) {
-  std::shared_ptr<BundleRun> run;
+  std::shared_ptr<FrameSource> run;
   {
     MutexLock lock(&mutex_);
     const Key key(epoch.run(), epoch.epoch(), epoch.generation(), bundle);
@@ -337,9 +351,16 @@ void WorkerServer::StartNext() {
     }
     const auto it = runs_.find(KeyOf(*lease));
     if (it == runs_.end()) continue;
+    if (lease->has_sharing()) {
+      const uint64_t production = lease->sharing().production();
+      for (Held* held : ReadersOf(production)) held->is_started = true;
+      preparing_.insert(production);
+      errands_.Submit([this, lease = *lease] { PrepareProduction(lease); });
+      continue;
+    }
     it->second.is_started = true;
     errands_.Submit(
-        [this, lease = *lease, run = it->second.run] { Prepare(lease, run); });
+        [this, lease = *lease, run = it->second.own] { Prepare(lease, run); });
   }
 }
 
@@ -407,6 +428,7 @@ absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
   setup.epoch = lease.epoch_number();
   setup.seed = lease.seed();
   setup.environment = MakeEnvironment(*setup.plan);
+  if (lease.has_sharing()) setup.environment.frames = shared_memory_;
   setup.environment.files = files->files;
   setup.keep = files;
   const auto& by_worker = setup.plan->division.by_worker;
@@ -539,6 +561,9 @@ void WorkerServer::Watch() {
         }
         deeds.found.emplace_back(std::move(waiting_[i].found), nullptr);
         waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      if (const std::optional<int64_t> due = productions_->LookWhoIsLate()) {
+        next = std::min(next, *due);
       }
       if (is_draining_ && !runs_.empty()) {
         HandOver(now, deeds);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -32,6 +33,7 @@
 #include "penstock/service/worker/local_frames.h"
 #include "penstock/service/worker/output_budget.h"
 #include "penstock/service/worker/plan_store.h"
+#include "penstock/service/worker/productions.h"
 #include "penstock/service/worker/python_host.h"
 #include "penstock/service/worker/read_call.h"
 #include "penstock/service/worker/worker_state.h"
@@ -73,6 +75,9 @@ class WorkerServer final {
     // And so long with a bundle that its reader has had as a whole, for the
     // dispatcher to hear of it.
     absl::Duration taken_patience = absl::Seconds(1);
+    // A reader of what several read is waited for so long, by those who are
+    // ahead of it.
+    absl::Duration sharing_patience = absl::Seconds(30);
     io::FileSystem* files = nullptr;  // null: those of this machine
     bool has_local_socket = true;
   };
@@ -120,8 +125,9 @@ class WorkerServer final {
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
   struct Held {
     Lease lease;
-    std::shared_ptr<BundleRun> run;
-    uint64_t serial = 0;  // of the run
+    std::shared_ptr<FrameSource> run;
+    std::shared_ptr<BundleRun> own;  // the same; null: what several read
+    uint64_t serial = 0;             // of the run
     bool is_started = false;
     bool is_computed = false;
     int64_t taken_ns = 0;  // when it drains: since when it was seen to be
@@ -135,14 +141,15 @@ class WorkerServer final {
   };
   // What is to be done once the lock is free.
   struct Deeds {
-    std::vector<std::pair<std::shared_ptr<BundleRun>, absl::Status>> close;
-    std::vector<std::pair<ReadContext::Found, std::shared_ptr<BundleRun>>>
+    std::vector<std::pair<std::shared_ptr<FrameSource>, absl::Status>> close;
+    std::vector<std::pair<ReadContext::Found, std::shared_ptr<FrameSource>>>
         found;
     bool is_news = false;  // for the dispatcher
   };
 
   explicit WorkerServer(Options options);
   absl::Status Listen();
+  std::shared_ptr<Productions> MakeProductions();
   static Key KeyOf(const Lease& lease);
 
   WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -153,7 +160,15 @@ class WorkerServer final {
   void OnStalled(const Key& key, uint64_t serial, bool is_stalled)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  void OnProductionComputed(uint64_t production) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnProductionStalled(uint64_t production, bool is_stalled)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   void AddRun(const Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddReader(const Lease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those of a production.
+  std::vector<Held*> ReadersOf(uint64_t production)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // While it drains: gives back what nobody reads, and in the end everything.
   void HandOver(int64_t now_ns, Deeds& deeds)
@@ -164,6 +179,7 @@ class WorkerServer final {
   // Errands: they wait for the dispatcher or for storage.
   void Prepare(const Lease& lease, const std::shared_ptr<BundleRun>& run)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void PrepareProduction(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
   void Survey(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PlanPtr> FindPlan(const Lease& lease);
   absl::StatusOr<BundleRun::Setup> MakeSetup(const Lease& lease);
@@ -178,6 +194,7 @@ class WorkerServer final {
   EventLog& log_;
   std::string address_;
   const std::shared_ptr<FrameMemory> memory_;
+  const std::shared_ptr<FrameMemory> shared_memory_;  // of what several read
   const std::shared_ptr<OutputBudget> output_;
   const std::shared_ptr<engine::MemoryBudget> rows_;
   engine::CacheStore caches_;
@@ -185,6 +202,7 @@ class WorkerServer final {
       std::make_shared<engine::PaddingStats>();
   engine::Instances instances_;
   PythonHost python_;
+  std::shared_ptr<Productions> productions_;
   std::unique_ptr<PlanStore> plans_;
   std::unique_ptr<EpochFilesStore> epochs_;
   std::unique_ptr<LocalFrames> local_;
@@ -195,6 +213,8 @@ class WorkerServer final {
   CondVar changed_;
   std::unique_ptr<WorkerState> state_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, Held> runs_ ABSL_GUARDED_BY(mutex_);
+  // Productions whose Begin() is on its way.
+  std::set<uint64_t> preparing_ ABSL_GUARDED_BY(mutex_);
   std::vector<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_serial_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t computed_ ABSL_GUARDED_BY(mutex_) = 0;

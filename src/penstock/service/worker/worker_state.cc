@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace penstock::service {
+namespace {
+
+bool IsOfOne(const Lease& a, const Lease& b) {
+  return a.has_sharing() && b.has_sharing() &&
+         a.sharing().production() == b.sharing().production();
+}
+
+}  // namespace
 
 WorkerState::Key WorkerState::KeyOf(const EpochId& epoch, uint64_t bundle) {
   return {epoch.run(), epoch.epoch(), epoch.generation(), bundle};
@@ -30,19 +38,19 @@ WorkerBeat WorkerState::MakeBeat() const {
   beat.set_local_socket(settings_.local_socket);
   beat.set_term(term_);
   for (const std::string& tag : settings_.tags) beat.add_tags(tag);
-  uint32_t waiting = 0;
+  Counter waiting;
   for (const auto& [key, held] : held_) {
     *beat.add_held() = Described(held);
     // One that waits for its reader keeps nobody else's from being computed.
-    if (IsInTheWay(held)) ++waiting;
+    if (IsInTheWay(held)) waiting.Add(held);
   }
   for (const auto& [key, held] : given_back_) {
     *beat.add_given_back() = Described(held);
   }
   for (const auto& [attempt, made] : made_) *beat.add_made() = made;
   beat.set_is_draining(is_draining_);
-  if (!is_draining_ && waiting < settings_.max_held) {
-    beat.set_room(settings_.max_held - waiting);
+  if (!is_draining_ && waiting.count() < settings_.max_held) {
+    beat.set_room(settings_.max_held - waiting.count());
   }
   return beat;
 }
@@ -82,9 +90,16 @@ WorkerState::Changes WorkerState::OnReply(const WorkerReply& reply) {
         back->second.lease.attempt() >= lease.attempt()) {
       continue;
     }
-    Held& held = held_[key];
+    Held held;
     held.lease = lease;
     held.order = ++order_;
+    for (const auto& [other_key, other] : held_) {
+      if (!IsOfOne(other.lease, lease)) continue;
+      held.is_started = other.is_started;
+      held.is_computed = other.is_computed;
+      held.is_stalled = other.is_stalled;
+    }
+    held_[key] = held;
     changes.added.push_back(lease);
     if (is_draining_) GiveBack(lease);
   }
@@ -92,17 +107,18 @@ WorkerState::Changes WorkerState::OnReply(const WorkerReply& reply) {
 }
 
 std::optional<Lease> WorkerState::Start() {
-  uint32_t running = 0;
+  Counter running;
   Held* next = nullptr;
+  const auto start = [this](const Held& first) {
+    for (Held* held : AllOf(first.lease)) held->is_started = true;
+    return first.lease;
+  };
   for (auto& [key, held] : held_) {
     if (held.is_started) {
-      if (IsInTheWay(held)) ++running;
+      if (IsInTheWay(held)) running.Add(held);
       continue;
     }
-    if (held.lease.is_whole()) {
-      held.is_started = true;
-      return held.lease;
-    }
+    if (held.lease.is_whole()) return start(held);
     const auto rank = [](const Held& each) {
       return std::pair(!each.lease.is_for_manifest(), each.order);
     };
@@ -111,9 +127,8 @@ std::optional<Lease> WorkerState::Start() {
   if (next == nullptr) return std::nullopt;
   const uint32_t most =
       next->order == kBegun ? 2 * settings_.max_running : settings_.max_running;
-  if (running >= most) return std::nullopt;
-  next->is_started = true;
-  return next->lease;
+  if (running.count() >= most) return std::nullopt;
+  return start(*next);
 }
 
 void WorkerState::Hurry(const EpochId& epoch, uint64_t bundle, uint64_t from) {
@@ -121,20 +136,27 @@ void WorkerState::Hurry(const EpochId& epoch, uint64_t bundle, uint64_t from) {
   if (it != held_.end()) it->second.order = from > 0 ? kBegun : kHurried;
 }
 
-void WorkerState::OnComputed(const Lease& lease) {
+std::vector<WorkerState::Held*> WorkerState::AllOf(const Lease& lease) {
   const auto it = held_.find(KeyOf(lease));
   if (it == held_.end() || it->second.lease.attempt() != lease.attempt()) {
-    return;
+    return {};
   }
-  it->second.is_computed = true;
+  std::vector<Held*> all;
+  for (auto& [key, held] : held_) {
+    if (key == it->first || IsOfOne(held.lease, lease)) all.push_back(&held);
+  }
+  return all;
+}
+
+void WorkerState::OnComputed(const Lease& lease) {
+  for (Held* held : AllOf(lease)) {
+    held->is_started = true;
+    held->is_computed = true;
+  }
 }
 
 void WorkerState::OnStalled(const Lease& lease, bool is_stalled) {
-  const auto it = held_.find(KeyOf(lease));
-  if (it == held_.end() || it->second.lease.attempt() != lease.attempt()) {
-    return;
-  }
-  it->second.is_stalled = is_stalled;
+  for (Held* held : AllOf(lease)) held->is_stalled = is_stalled;
 }
 
 void WorkerState::OnManifest(const Lease& lease,
@@ -158,6 +180,11 @@ void WorkerState::OnManifest(const Lease& lease,
 const Lease* WorkerState::Find(const EpochId& epoch, uint64_t bundle) const {
   const auto it = held_.find(KeyOf(epoch, bundle));
   return it == held_.end() ? nullptr : &it->second.lease;
+}
+
+bool WorkerState::IsStarted(const Lease& lease) const {
+  const auto it = held_.find(KeyOf(lease));
+  return it != held_.end() && it->second.is_started;
 }
 
 void WorkerState::Drain() {

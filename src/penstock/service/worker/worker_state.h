@@ -1,12 +1,16 @@
 // What a worker holds: leases that it was given, those that it computes, and
 // what it has to say of them.
 //
+// Leases of one production (Sharing) are one computation: they take one place,
+// and are begun, stalled and computed together.
+//
 // A state machine without clock, lock or socket. Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -45,8 +49,8 @@ class WorkerState final {
   // wanted; those of which it has had some come first, since their worker was
   // lost and rows of others may wait behind theirs.
   void Hurry(const EpochId& epoch, uint64_t bundle, uint64_t from = 0);
-  // All of it was computed. It stays held until the dispatcher takes it away:
-  // its consumer may want to read it again.
+  // All of it was computed, or there is nothing to compute. It stays held until
+  // the dispatcher takes it away: its consumer may want to read it again.
   void OnComputed(const Lease& lease);
   // Its frames wait for their reader, or do not any more: meanwhile another may
   // be computed.
@@ -55,6 +59,7 @@ class WorkerState final {
 
   // The lease in force for a bundle, if this worker holds one.
   const Lease* Find(const EpochId& epoch, uint64_t bundle) const;
+  bool IsStarted(const Lease& lease) const;
 
   // No more leases; those not begun go back, and so does each that is handed
   // over.
@@ -83,6 +88,23 @@ class WorkerState final {
   static bool IsInTheWay(const Held& held) {
     return !held.is_computed && !held.is_stalled && !held.lease.is_whole();
   }
+  // Counts computations, not leases.
+  class Counter {
+   public:
+    void Add(const Held& held) {
+      if (!held.lease.has_sharing() ||
+          productions_.insert(held.lease.sharing().production()).second) {
+        ++count_;
+      }
+    }
+    uint32_t count() const { return count_; }
+
+   private:
+    std::set<uint64_t> productions_;
+    uint32_t count_ = 0;
+  };
+  // The lease if it is held, and all that are computed with it.
+  std::vector<Held*> AllOf(const Lease& lease);
 
   const Settings settings_;
   std::map<Key, Held> held_;

@@ -114,6 +114,48 @@ TEST_F(WorkerStateTest, WhatWaitsForItsReaderHoldsNobodyUp) {
   EXPECT_EQ(worker_.Start(), std::nullopt);
 }
 
+// Of run `run`, which shares it with the others.
+Lease SharedLease(uint64_t run, uint64_t bundle, uint64_t attempt) {
+  Lease lease = LeaseOf(bundle, attempt);
+  lease.mutable_epoch()->set_run(run);
+  lease.mutable_sharing()->set_production(100 + bundle);
+  return lease;
+}
+
+TEST_F(WorkerStateTest, LeasesOfOneProductionAreOneComputation) {
+  worker_.OnReply(Granting({SharedLease(1, 0, 1), SharedLease(2, 0, 2),
+                            SharedLease(1, 1, 3), SharedLease(2, 1, 4)}));
+  EXPECT_EQ(worker_.MakeBeat().room(), 1);
+  const auto first = worker_.Start();
+  EXPECT_EQ(first->bundle(), 0);
+  EXPECT_TRUE(worker_.IsStarted(SharedLease(2, 0, 2)));
+  EXPECT_EQ(worker_.Start(), std::nullopt);
+  worker_.OnStalled(*first, true);
+  EXPECT_EQ(worker_.MakeBeat().room(), 2);
+  worker_.OnStalled(*first, false);
+  worker_.OnComputed(*first);
+  EXPECT_EQ(worker_.Start()->bundle(), 1);
+  // One that comes later needs no start; of the others, one may go.
+  worker_.OnReply(Granting({SharedLease(3, 1, 5), SharedLease(3, 0, 6)}));
+  EXPECT_EQ(worker_.Start(), std::nullopt);
+  EXPECT_TRUE(worker_.IsStarted(SharedLease(3, 1, 5)));
+  worker_.OnReply(Revoking(1, 3));
+  worker_.OnComputed(SharedLease(3, 1, 5));
+  const WorkerBeat beat = worker_.MakeBeat();
+  for (const WorkerBeat::Held& held : beat.held()) {
+    EXPECT_TRUE(held.is_started());
+    EXPECT_TRUE(held.is_waiting());
+  }
+  EXPECT_EQ(beat.room(), 3);
+}
+
+TEST_F(WorkerStateTest, WhatWasComputedForAnotherNeedsNoStart) {
+  worker_.OnReply(Granting({SharedLease(1, 0, 1), LeaseOf(1, 2)}));
+  worker_.OnComputed(SharedLease(1, 0, 1));
+  EXPECT_TRUE(worker_.IsStarted(SharedLease(1, 0, 1)));
+  EXPECT_EQ(worker_.Start()->bundle(), 1);
+}
+
 TEST_F(WorkerStateTest, GivesUpWhatIsRevoked) {
   worker_.OnReply(Granting({LeaseOf(0, 4)}));
   EXPECT_THAT(worker_.OnReply(Revoking(0, 3)).removed, IsEmpty());

@@ -1,0 +1,62 @@
+// What a reading sends, and where it gets it from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "penstock/data/buffer.h"
+#include "penstock/engine/executor.h"
+
+namespace penstock::service {
+
+// Some items of a bundle, in shared memory: an encoded chunk, and after it the
+// items' lineages, if the division needs them. The frame that ends a bundle may
+// have no items and no bytes.
+struct OutFrame {
+  uint64_t position = 0;
+  uint64_t items = 0;
+  bool is_loose = false;
+  bool is_spare = false;  // of no round (Sharing.lanes)
+  bool is_end = false;
+  bool is_gone = false;  // is_end: nothing of the bundle is here (Sharing.SKIP)
+  uint64_t digest = 0;   // is_end: ItemDigest::Get()
+  Owner memory;          // keeps `data`
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+  size_t chunk_bytes = 0;  // of them
+  uint32_t segment = 0;
+  uint64_t offset = 0;  // in the segment
+
+  uint64_t end() const { return position + items; }
+};
+
+// The frames of a bundle for whom it was leased to. It has one reader at a
+// time; a new one takes the place of the one before, which is told so.
+// Thread-safe.
+class FrameSource {
+ public:
+  virtual ~FrameSource() = default;
+
+  // `reader` is woken whenever Take() may have more to say. Frames come from
+  // the one on that has the item at `from`.
+  virtual void Attach(const engine::Waker& reader, uint64_t from) = 0;
+  // The next frame; nullopt: not yet. After a frame with is_end there is none.
+  // Aborted for a reader that was replaced.
+  virtual absl::StatusOr<std::optional<OutFrame>> Take(
+      const engine::Waker& reader) = 0;
+  // What Take() would say of a reader that gets no more frames; else OK.
+  virtual absl::Status Check(const engine::Waker& reader) const = 0;
+  virtual void Detach(const engine::Waker& reader) = 0;
+  // Ends it: readers hear `why`.
+  virtual void Close(const absl::Status& why) = 0;
+
+  virtual bool is_read() const = 0;
+  // A reader has had all of it.
+  virtual bool is_taken() const = 0;
+  virtual bool is_closed() const = 0;
+};
+
+}  // namespace penstock::service

@@ -1,0 +1,125 @@
+// Whose frames stay, and whose go.
+#include <algorithm>
+#include <utility>
+
+#include "penstock/service/worker/productions.h"
+
+namespace penstock::service {
+
+void Productions::Touch(const Reader& reader) {
+  runs_[reader.run].active_ns = options_.clock->NowNanos();
+}
+
+void Productions::UpdateLate() {
+  const int64_t since =
+      options_.clock->NowNanos() - absl::ToInt64Nanoseconds(options_.patience);
+  for (const auto& [id, reader] : readers_) {
+    if (reader.entry == 0) continue;
+    const bool is_late =
+        !reader.is_waiting && runs_.at(reader.run).active_ns <= since;
+    entries_.at(reader.entry).window.SetLate(id, is_late);
+  }
+}
+
+std::optional<int64_t> Productions::LookWhoIsLate() {
+  MutexLock lock(&mutex_);
+  WakeStalled();  // they look
+  const int64_t now = options_.clock->NowNanos();
+  const int64_t patience = absl::ToInt64Nanoseconds(options_.patience);
+  std::optional<int64_t> next;
+  for (const auto& [id, reader] : readers_) {
+    if (reader.entry == 0) continue;
+    const int64_t due =
+        patience + (reader.is_waiting ? now : runs_.at(reader.run).active_ns);
+    if (due > now && (!next.has_value() || due < *next)) next = due;
+  }
+  return next;
+}
+
+bool Productions::MayAdd(uint64_t serial, Entry& entry, Garbage& garbage) {
+  UpdateLate();
+  account_->Await();  // before it is looked: what is freed meanwhile is heard
+  const auto reading = std::ranges::count_if(entries_, [](const auto& each) {
+    return each.second.window.num_readers() > 0;
+  });
+  const bool has_share =
+      entry.window.needed_bytes() * std::max<int64_t>(1, reading) <
+      limit_bytes_;
+  if (has_share) {
+    const int64_t excess = std::max(bytes_->load() - limit_bytes_,
+                                    options_.budget->used_bytes() -
+                                        options_.budget->limit_bytes()) +
+                           1;
+    if (excess <= 0 || Evict(serial, excess, garbage) >= excess) return true;
+  }
+  return entry.window.is_driven() && !entry.window.has_needed();
+}
+
+int64_t Productions::Evict(uint64_t serial, int64_t bytes, Garbage& garbage) {
+  int64_t freed = 0;
+  for (const auto spare :
+       {FrameWindow::Spare::kUnwanted, FrameWindow::Spare::kUnneeded}) {
+    for (auto& [number, entry] : entries_) {
+      while (freed < bytes) {
+        std::optional<FrameWindow::Evicted> gone =
+            entry.window.Evict(spare, number == serial);
+        if (!gone.has_value()) break;
+        counts_.set_evicted_frames(counts_.evicted_frames() +
+                                   (gone->was_wanted ? 1 : 0));
+        // Of one that is being sent, or looked at, nothing is free yet.
+        if (gone->frame.memory.use_count() == 1) {
+          freed += static_cast<int64_t>(gone->frame.bytes);
+        }
+        garbage.push_back(*std::move(gone));
+      }
+    }
+  }
+  return freed;
+}
+
+void Productions::MakeRoom(int64_t bytes) {
+  Garbage garbage;
+  MutexLock lock(&mutex_);
+  UpdateLate();
+  Evict(0, bytes, garbage);
+  Prune(garbage);
+}
+
+void Productions::AwaitRoom(uint64_t serial) {
+  MutexLock lock(&mutex_);
+  const auto found = entries_.find(serial);
+  if (found == entries_.end()) return;
+  found->second.is_stalled = true;
+  account_->Await();
+}
+
+void Productions::WakeStalled() {
+  for (auto& [serial, entry] : entries_) {
+    if (std::exchange(entry.is_stalled, false)) entry.task->Wake();
+  }
+}
+
+void Productions::OnRoom() {
+  MutexLock lock(&mutex_);
+  WakeStalled();
+}
+
+WorkerReport::Shared Productions::Report() const {
+  MutexLock lock(&mutex_);
+  WorkerReport::Shared report = counts_;
+  report.set_productions(entries_.size());
+  report.set_bytes(bytes_->load());
+  return report;
+}
+
+uint64_t Productions::num_running() const {
+  MutexLock lock(&mutex_);
+  return static_cast<uint64_t>(
+      std::ranges::count_if(entries_, [](const auto& each) {
+        const Entry& entry = each.second;
+        return entry.setup.has_value() && !entry.failure.has_value() &&
+               !entry.window.has_end() && entry.window.num_readers() > 0;
+      }));
+}
+
+}  // namespace penstock::service

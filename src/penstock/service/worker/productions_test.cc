@@ -1,0 +1,602 @@
+#include "penstock/service/worker/productions.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "penstock/base/mutex.h"
+#include "penstock/data/chunk_testing.h"
+#include "penstock/data/encode.h"
+#include "penstock/dispatcher.pb.h"
+#include "penstock/engine/bundle_for_test.h"
+#include "penstock/engine/samples_testing.h"
+#include "penstock/plan/plan_testing.h"
+
+namespace penstock::service {
+namespace {
+
+using engine_testing::Divided;
+using engine_testing::kEpoch;
+using engine_testing::kSeed;
+using engine_testing::TestEngine;
+using plan::Plan;
+using plan_testing::AddConstant;
+using plan_testing::Batch;
+using plan_testing::Map;
+using plan_testing::Range;
+using plan_testing::Shuffle;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Texts = std::vector<std::string>;
+
+constexpr uint64_t kProduction = 9;
+
+class SetClock final : public Clock {
+ public:
+  int64_t NowNanos() const override { return now_; }
+  void Advance(absl::Duration by) { now_ += absl::ToInt64Nanoseconds(by); }
+
+ private:
+  std::atomic<int64_t> now_{1'000'000'000};
+};
+
+class Bell final : public engine::Wakeable {
+ public:
+  void Wake() override {
+    MutexLock lock(&mutex_);
+    ++rings_;
+    rung_.SignalAll();
+  }
+  void Await() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    while (rings_ == 0) rung_.Wait(&mutex_);
+    rings_ = 0;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar rung_;
+  int rings_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// One lease and its reader.
+class Member {
+ public:
+  explicit Member(Productions::Joined joined)
+      : frames(std::move(joined.frames)), is_ready(joined.is_ready) {}
+
+  void Attach(uint64_t from) {
+    next = from;
+    bell = std::make_shared<Bell>();
+    frames->Attach(bell, from);
+  }
+  // The next frame; an error is what it got instead.
+  absl::StatusOr<OutFrame> Next() {
+    while (true) {
+      auto frame = frames->Take(bell);
+      if (!frame.ok()) return frame.status();
+      if (frame->has_value()) return **std::move(frame);
+      bell->Await();
+    }
+  }
+  bool HasNext() {
+    auto frame = frames->Take(bell);
+    EXPECT_TRUE(frame.ok()) << frame.status();
+    if (!frame->has_value()) return false;
+    Keep(**frame);
+    return true;
+  }
+  // Takes `count` frames, or all.
+  void Read(int count = 1 << 30) {
+    for (; count > 0 && !has_end; --count) {
+      absl::StatusOr<OutFrame> frame = Next();
+      ASSERT_TRUE(frame.ok()) << frame.status();
+      Keep(*frame);
+    }
+  }
+  void Keep(const OutFrame& frame) {
+    ++num_frames;
+    has_end = frame.is_end;
+    is_gone = frame.is_gone;
+    if (has_end) digest = frame.digest;
+    if (frame.position > next) missed += frame.position - next;
+    if (frame.items > 0) {
+      const Buffer bytes(frame.memory, frame.data, frame.chunk_bytes);
+      const Texts texts = ToText(*Decode(bytes));
+      ASSERT_EQ(texts.size(), frame.items);
+      for (uint64_t i = 0; i < frame.items; ++i) {
+        if (frame.position + i < next) continue;
+        (frame.is_spare   ? spares
+         : frame.is_loose ? loose
+                          : items)
+            .push_back(texts[i]);
+      }
+    }
+    next = std::max(next, frame.end());
+  }
+
+  std::shared_ptr<FrameSource> frames;
+  bool is_ready;
+  std::shared_ptr<Bell> bell;
+  uint64_t next = 0;
+  Texts items;
+  Texts spares;
+  Texts loose;
+  int num_frames = 0;
+  uint64_t missed = 0;
+  uint64_t digest = 0;
+  bool has_end = false;
+  bool is_gone = false;
+};
+
+class ProductionsTest : public testing::Test {
+ protected:
+  ~ProductionsTest() override {
+    if (table_ != nullptr) table_->Close(absl::CancelledError("over"));
+  }
+
+  void Make(const Plan& plan, int64_t rows,
+            int64_t budget_bytes = int64_t{64} << 20) {
+    divided_ = std::make_unique<Divided>(engine_, plan);
+    part_ = engine::PartOf(divided_->division(), 0, rows);
+    PlanBundle bundle;
+    plan.SerializeToString(bundle.mutable_plan());
+    setup_.plan = *MakeReadyPlan(bundle.SerializeAsString());
+    setup_.part = part_;
+    setup_.epoch = kEpoch;
+    setup_.seed = kSeed;
+    setup_.environment = engine_.environment();
+    setup_.environment.frames = memory_;
+    budget_ = OutputBudget::Make(budget_bytes);
+    Productions::Options options;
+    options.executor = engine_.environment().executor;
+    options.memory = memory_;
+    options.instances = &engine_.instances();
+    options.budget = budget_;
+    options.patience = absl::Seconds(30);
+    options.clock = &clock_;
+    options.on_computed = [bell = computed_](uint64_t) { bell->Wake(); };
+    options.on_stalled = [bell = stalled_](uint64_t, bool is_stalled) {
+      if (is_stalled) bell->Wake();
+    };
+    table_ = Productions::Make(std::move(options));
+  }
+  static Lease LeaseOf(uint64_t run, Sharing::Policy policy = Sharing::WAIT,
+                       uint32_t lanes = 0, uint32_t lane = 0) {
+    Lease lease;
+    lease.mutable_epoch()->set_run(run);
+    Sharing* sharing = lease.mutable_sharing();
+    sharing->set_production(kProduction);
+    sharing->set_policy(policy);
+    sharing->set_lanes(lanes);
+    sharing->set_lane(lane);
+    return lease;
+  }
+  Member Join(uint64_t run, Sharing::Policy policy = Sharing::WAIT,
+              uint32_t lanes = 0, uint32_t lane = 0) {
+    return Member(table_->Join(LeaseOf(run, policy, lanes, lane)));
+  }
+  void Begin() { table_->Begin(kProduction, setup_); }
+  // Time goes by, and is looked at.
+  void Advance(absl::Duration by) {
+    clock_.Advance(by);
+    table_->LookWhoIsLate();
+  }
+  static void Leave(Member& member) {
+    member.frames->Close(absl::NotFoundError("revoked"));
+    member.frames.reset();
+  }
+
+  Texts Expected(uint64_t from = 0, bool with_loose = true) {
+    Texts items;
+    for (const auto& item : engine_testing::ReadItems(*divided_->Start(part_),
+                                                      10'000'000, 1'000)) {
+      if (with_loose || !item.is_loose) items.push_back(item.text);
+    }
+    items.erase(items.begin(),
+                items.begin() + static_cast<std::ptrdiff_t>(from));
+    return items;
+  }
+
+  TestEngine engine_;
+  SetClock clock_;
+  const std::shared_ptr<FrameMemory> memory_ = FrameMemory::Make(256 << 20);
+  std::shared_ptr<OutputBudget> budget_;
+  const std::shared_ptr<Bell> computed_ = std::make_shared<Bell>();
+  const std::shared_ptr<Bell> stalled_ = std::make_shared<Bell>();
+  std::unique_ptr<Divided> divided_;
+  engine::RunPart part_;
+  RunSetup setup_;
+  std::shared_ptr<Productions> table_;
+};
+
+constexpr int64_t kMany = 200'000;    // 1.6 MB in 20 frames or so
+constexpr int64_t kLittle = 600'000;  // bytes: 450 kB for productions
+const Plan& ManyNumbers() {
+  static const Plan* plan = new Plan(Map(Range(kMany), AddConstant(1)));
+  return *plan;
+}
+
+TEST_F(ProductionsTest, ManyReadersGetOneComputation) {
+  Make(Shuffle(ManyNumbers(), 100), kMany);
+  std::vector<Member> members;
+  for (uint64_t run = 1; run <= 8; ++run) members.push_back(Join(run));
+  for (Member& member : members) member.Attach(0);
+  Begin();
+  std::vector<std::thread> threads;
+  for (Member& member : members) {
+    threads.emplace_back([&member] { member.Read(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Texts expected = Expected();
+  for (const Member& member : members) {
+    EXPECT_EQ(member.items, expected);
+    EXPECT_EQ(member.digest, members[0].digest);
+    EXPECT_NE(member.digest, 0);
+    EXPECT_TRUE(member.frames->is_taken());
+  }
+  const WorkerReport::Shared report = table_->Report();
+  EXPECT_EQ(report.productions(), 1);
+  EXPECT_EQ(report.computed(), 1);
+  EXPECT_EQ(report.again(), 0);
+  EXPECT_EQ(report.evicted_frames(), 0);
+  EXPECT_LT(report.sent_again(), report.sent_frames());
+  EXPECT_GE(report.sent_again() * 8, report.sent_frames() * 6);
+}
+
+TEST_F(ProductionsTest, FramesStayForWhoComesLater) {
+  Make(ManyNumbers(), kMany);
+  Member first = Join(1);
+  Begin();
+  first.Attach(0);
+  first.Read();
+  Leave(first);
+  EXPECT_GT(table_->Report().bytes(), 0);
+  Member second = Join(2);
+  EXPECT_TRUE(second.is_ready) << "there is nothing to compute";
+  second.Attach(7);
+  second.Read();
+  EXPECT_EQ(second.items, Expected(7));
+  EXPECT_EQ(table_->Report().computed(), 1);
+}
+
+TEST_F(ProductionsTest, TheOldestThatNobodyReadsGoFirstWhenThereIsNoRoom) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member first = Join(1);
+  Begin();
+  first.Attach(0);
+  first.Read();
+  EXPECT_EQ(first.items, Expected()) << "although it does not all fit";
+  EXPECT_LE(table_->Report().bytes(), kLittle);
+  EXPECT_EQ(table_->Report().evicted_frames(), 0) << "all who read it had it";
+  // A run that is not shared gets what nobody reads.
+  Leave(first);
+  table_->MakeRoom(int64_t{1} << 30);
+  EXPECT_EQ(table_->Report().bytes(), 0);
+  EXPECT_EQ(table_->Report().productions(), 0);
+  EXPECT_EQ(budget_->used_bytes(), 0);
+}
+
+TEST_F(ProductionsTest, WaitWaitsForTheSlowest) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member fast = Join(1);
+  Member slow = Join(2);
+  fast.Attach(0);
+  slow.Attach(0);
+  Begin();
+  stalled_->Await();
+  while (fast.HasNext()) {
+  }
+  EXPECT_FALSE(fast.has_end);
+  EXPECT_LE(budget_->used_bytes(), kLittle);
+  Advance(absl::Seconds(29));
+  EXPECT_FALSE(fast.HasNext());
+  // Each that the slow one takes makes room for others.
+  std::thread reader([&] { fast.Read(); });
+  slow.Read();
+  reader.join();
+  EXPECT_EQ(fast.items, Expected());
+  EXPECT_EQ(slow.items, Expected());
+  EXPECT_EQ(table_->Report().computed(), 1);
+  EXPECT_EQ(table_->Report().evicted_frames(), 0);
+}
+
+TEST_F(ProductionsTest, WhoTakesNothingForLongHasItComputedAgain) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member fast = Join(1);
+  Member slow = Join(2);
+  Member never = Join(3);  // whose reader does not come
+  fast.Attach(0);
+  slow.Attach(0);
+  Begin();
+  slow.Read(1);
+  stalled_->Await();
+  while (fast.HasNext()) {
+  }
+  Advance(absl::Seconds(31));
+  std::thread reader([&] { fast.Read(); });
+  reader.join();
+  EXPECT_EQ(fast.items, Expected());
+  EXPECT_GT(table_->Report().evicted_frames(), 0);
+  slow.Read();
+  EXPECT_EQ(slow.items, Expected());
+  EXPECT_EQ(slow.missed, 0);
+  EXPECT_EQ(table_->Report().computed(), 2);
+  EXPECT_EQ(table_->Report().again(), 1);
+  never.Attach(0);
+  never.Read();
+  EXPECT_EQ(never.items, Expected());
+  EXPECT_LE(budget_->used_bytes(), kLittle);
+}
+
+TEST_F(ProductionsTest, ALeaseThatNobodyReadsIsNotComputedToItsEnd) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member never = Join(1);
+  Begin();
+  stalled_->Await();
+  Advance(absl::Seconds(100));
+  EXPECT_EQ(table_->Report().evicted_frames(), 0);
+  EXPECT_EQ(table_->Report().computed(), 0);
+  never.Attach(0);
+  never.Read();
+  EXPECT_EQ(never.items, Expected());
+}
+
+TEST_F(ProductionsTest, SkipWaitsForNobody) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member fast = Join(1, Sharing::SKIP);
+  Member slow = Join(2, Sharing::SKIP);
+  fast.Attach(0);
+  slow.Attach(0);
+  Begin();
+  slow.Read(1);
+  fast.Read();
+  EXPECT_EQ(fast.items, Expected());
+  EXPECT_EQ(fast.missed, 0);
+  slow.Read();
+  EXPECT_TRUE(slow.has_end);
+  EXPECT_GT(slow.missed, 0);
+  EXPECT_EQ(slow.items.size() + slow.missed, kMany);
+  EXPECT_EQ(slow.next, kMany);
+  const WorkerReport::Shared report = table_->Report();
+  EXPECT_EQ(report.skipped_items(), slow.missed);
+  EXPECT_EQ(report.computed(), 1);
+  EXPECT_LE(report.bytes(), kLittle);
+}
+
+TEST_F(ProductionsTest, SkipBeginsLateAtTheOldestThatIsThere) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member first = Join(1, Sharing::SKIP);
+  Begin();
+  first.Attach(0);
+  first.Read();
+  Lease lease = LeaseOf(2, Sharing::SKIP);
+  lease.mutable_sharing()->set_is_following(true);
+  Member late(table_->Join(lease));
+  EXPECT_TRUE(late.is_ready);
+  late.Attach(0);
+  late.Read();
+  EXPECT_GT(late.missed, 0);
+  EXPECT_EQ(late.items, Expected(late.missed));
+}
+
+TEST_F(ProductionsTest, WhatHasGoneIsNotComputedForAFollower) {
+  Make(ManyNumbers(), kMany);
+  Lease lease = LeaseOf(2, Sharing::SKIP);
+  lease.mutable_sharing()->set_is_following(true);
+  Member late(table_->Join(lease));
+  EXPECT_TRUE(late.is_ready);
+  late.Attach(0);
+  late.Read();
+  EXPECT_TRUE(late.is_gone);
+  EXPECT_TRUE(late.frames->is_taken());
+  EXPECT_THAT(late.items, IsEmpty());
+  EXPECT_EQ(table_->Report().computed(), 0);
+}
+
+TEST_F(ProductionsTest, OneOfTwoMayLeave) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member one = Join(1);
+  Member two = Join(2);
+  one.Attach(0);
+  two.Attach(0);
+  Begin();
+  two.Read(1);
+  stalled_->Await();
+  one.frames->Close(absl::NotFoundError("revoked"));
+  EXPECT_EQ(one.Next().status().code(), absl::StatusCode::kNotFound);
+  two.Read();
+  EXPECT_EQ(two.items, Expected());
+}
+
+TEST_F(ProductionsTest, ANewReaderOfALeaseTakesThePlaceOfTheOneBefore) {
+  Make(ManyNumbers(), kMany);
+  Member one = Join(1);
+  Member two = Join(2);
+  one.Attach(0);
+  two.Attach(0);
+  Begin();
+  one.Read(3);
+  const std::shared_ptr<Bell> before = one.bell;
+  one.Attach(one.next);
+  EXPECT_EQ(one.frames->Take(before).status().code(),
+            absl::StatusCode::kAborted);
+  one.Read();
+  two.Read();
+  EXPECT_EQ(one.items, Expected());
+  EXPECT_EQ(two.items, Expected());
+  EXPECT_EQ(table_->Report().computed(), 1);
+}
+
+TEST_F(ProductionsTest, BeginsWhereItsReadersDo) {
+  Make(ManyNumbers(), kMany);
+  Member one = Join(1);
+  one.Attach(150'000);
+  Begin();
+  const auto frame = one.Next();
+  ASSERT_TRUE(frame.ok());
+  EXPECT_EQ(frame->position, 150'000) << "nothing was computed before";
+  // Who is before that has its own.
+  Member two = Join(2);
+  two.Attach(100'000);
+  two.Read();
+  EXPECT_EQ(two.items, Expected(100'000));
+  one.Keep(*frame);
+  one.Read();
+  EXPECT_EQ(one.items, Expected(150'000));
+}
+
+TEST_F(ProductionsTest, GoesOnFromWhereItStopped) {
+  Make(ManyNumbers(), kMany, kLittle);
+  Member one = Join(1);
+  one.Attach(0);
+  Begin();
+  one.Read(3);
+  stalled_->Await();
+  Leave(one);
+  Member two = Join(2);
+  EXPECT_FALSE(two.is_ready);
+  Begin();
+  two.Attach(0);
+  two.Read();
+  EXPECT_EQ(two.items, Expected());
+  EXPECT_NE(two.digest, 0);
+}
+
+TEST_F(ProductionsTest, AFailureIsEveryReadersAndIsTriedAgain) {
+  Make(ManyNumbers(), kMany);
+  RunSetup wrong = setup_;
+  wrong.part.node = 99;
+  Member one = Join(1);
+  Member two = Join(2);
+  one.Attach(0);
+  two.Attach(0);
+  table_->Begin(kProduction, wrong);
+  EXPECT_EQ(one.Next().status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(two.Next().status().code(), absl::StatusCode::kInvalidArgument);
+  Begin();
+  one.Attach(0);
+  one.Read();
+  EXPECT_EQ(one.items, Expected());
+  Member three = Join(3);
+  table_->Begin(kProduction, absl::NotFoundError("no plan"));
+  three.Attach(0);
+  three.Read();
+  EXPECT_EQ(three.items, Expected()) << "it was computed before";
+}
+
+// Lanes' items put together again, round by round.
+Texts Together(const std::vector<Member>& lanes) {
+  Texts items;
+  for (size_t r = 0; r < lanes[0].items.size(); ++r) {
+    for (const Member& lane : lanes) items.push_back(lane.items.at(r));
+  }
+  return items;
+}
+
+TEST_F(ProductionsTest, LanesHaveOneItemOfEachRound) {
+  Make(Batch(Shuffle(Map(Range(50'003), AddConstant(1)), 50), 7), 50'003);
+  std::vector<Member> lanes;
+  for (uint32_t lane = 0; lane < 3; ++lane) {
+    lanes.push_back(Join(lane + 1, Sharing::WAIT, 3, lane));
+  }
+  Begin();
+  for (Member& lane : lanes) lane.Attach(0);
+  for (Member& lane : lanes) lane.Read();
+  Texts expected = Expected(0, /*with_loose=*/false);
+  ASSERT_EQ(expected.size(), 50'003 / 7);
+  const size_t spares = expected.size() % 3;
+  Texts together = Together(lanes);
+  EXPECT_EQ(together.size(), expected.size() - spares);
+  for (const Member& lane : lanes) {
+    EXPECT_THAT(lane.spares, SizeIs(spares));
+    EXPECT_EQ(lane.spares, lanes[0].spares);
+    EXPECT_THAT(lane.loose, SizeIs(50'003 % 7));
+    EXPECT_EQ(lane.digest, lanes[0].digest);
+  }
+  together.insert(together.end(), lanes[0].spares.begin(),
+                  lanes[0].spares.end());
+  EXPECT_EQ(together, expected);
+  EXPECT_EQ(table_->Report().computed(), 1);
+  // The digest is that of the items, in whatever rounds.
+  const uint64_t digest = lanes[0].digest;
+  for (Member& lane : lanes) Leave(lane);
+  table_->MakeRoom(int64_t{1} << 30);
+  Member all = Join(9);
+  Begin();
+  all.Attach(0);
+  all.Read();
+  EXPECT_EQ(all.digest, digest);
+}
+
+TEST_F(ProductionsTest, LanesGoOnWhereTheyWere) {
+  Make(Batch(Map(Range(kMany), AddConstant(1)), 3), kMany, kLittle);
+  std::vector<Member> lanes;
+  for (uint32_t lane = 0; lane < 2; ++lane) {
+    lanes.push_back(Join(lane + 1, Sharing::WAIT, 2, lane));
+  }
+  Begin();
+  for (Member& lane : lanes) lane.Attach(0);
+  for (int i = 0; i < 3; ++i) {
+    for (Member& lane : lanes) lane.Read(1);
+  }
+  // All leave, and come back where they were.
+  for (Member& lane : lanes) {
+    lane.frames->Close(absl::NotFoundError("revoked"));
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    lanes[i].frames = Join(i + 1, Sharing::WAIT, 2, i).frames;
+  }
+  Begin();
+  for (Member& lane : lanes) lane.Attach(lane.next);
+  std::thread other([&] { lanes[0].Read(); });
+  lanes[1].Read();
+  other.join();
+  EXPECT_EQ(lanes[0].digest, lanes[1].digest);
+  Texts together = Together(lanes);
+  together.insert(together.end(), lanes[0].spares.begin(),
+                  lanes[0].spares.end());
+  EXPECT_EQ(together, Expected(0, /*with_loose=*/false));
+}
+
+TEST_F(ProductionsTest, ALaneThatIsFarBehindIsComputedAgain) {
+  Make(Batch(Map(Range(kMany), AddConstant(1)), 4), kMany, kLittle);
+  Member one = Join(1, Sharing::WAIT, 2, 0);
+  Member two = Join(2, Sharing::WAIT, 2, 1);
+  Begin();
+  one.Attach(0);
+  two.Attach(0);
+  two.Read(2);
+  stalled_->Await();
+  while (one.HasNext()) {
+  }
+  Advance(absl::Seconds(31));
+  one.Read();
+  two.Read();
+  std::vector<Member> lanes;
+  lanes.push_back(std::move(one));
+  lanes.push_back(std::move(two));
+  EXPECT_EQ(Together(lanes), Expected(0, /*with_loose=*/false));
+  EXPECT_EQ(table_->Report().again(), 1);
+}
+
+TEST_F(ProductionsTest, ErrorsAreItemsOfRounds) {
+  Make(Map(Range(100), engine_testing::FailsWhere(10, 3)), 100);
+  std::vector<Member> lanes;
+  for (uint32_t lane = 0; lane < 2; ++lane) {
+    lanes.push_back(Join(lane + 1, Sharing::WAIT, 2, lane));
+  }
+  Begin();
+  for (Member& lane : lanes) lane.Attach(0);
+  for (Member& lane : lanes) lane.Read();
+  EXPECT_EQ(Together(lanes), Expected());
+  EXPECT_EQ(lanes[1].items[6], engine_testing::FailureText());
+}
+
+}  // namespace
+}  // namespace penstock::service
