@@ -585,6 +585,13 @@ TEST_F(ProductionsTest, ALaneThatIsFarBehindIsComputedAgain) {
   EXPECT_EQ(table_->Report().again(), 1);
 }
 
+TEST_F(ProductionsTest, ALaneThatThereIsNotIsRefused) {
+  Make(ManyNumbers(), kMany);
+  Member member = Join(1, Sharing::WAIT, 2, 2);
+  member.Attach(0);
+  EXPECT_EQ(member.Next().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(ProductionsTest, ErrorsAreItemsOfRounds) {
   Make(Map(Range(100), engine_testing::FailsWhere(10, 3)), 100);
   std::vector<Member> lanes;
