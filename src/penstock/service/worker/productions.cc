@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace penstock::service {
 namespace {
 
 // Productions that nobody reads now, though there may be room for more.
 constexpr size_t kMaxEntries = 4096;
 constexpr size_t kMaxRemembered = 65'536;
+constexpr uint32_t kMaxLanes = 65'536;
 
 bool IsSame(const std::weak_ptr<engine::Wakeable>& a, const engine::Waker& b) {
   return !a.owner_before(b) && !b.owner_before(a);
@@ -110,6 +113,14 @@ Productions::Joined Productions::Join(const Lease& lease) {
   Joined joined{std::make_shared<Frames>(shared_from_this(), id)};
   if (is_closed_) {
     reader.closed = absl::UnavailableError("the worker ends");
+    return joined;
+  }
+  if (sharing.lanes() > kMaxLanes ||
+      (sharing.lanes() > 0 && sharing.lane() >= sharing.lanes())) {
+    reader.closed = absl::InvalidArgumentError(
+        absl::StrCat("a lane must be one of at most ", kMaxLanes, "; got ",
+                     sharing.lane(), " of ", sharing.lanes()));
+    joined.is_ready = true;
     return joined;
   }
   const bool is_known = serials_.contains(reader.production);

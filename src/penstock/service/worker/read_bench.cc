@@ -4,12 +4,18 @@
 //
 // A worker and a client in one process: rates are of computing (one addition a
 // row) and reading together. "tcp" has the frames over loopback, "memory" by
-// their place.
+// their place. Then several readers of one bundle, each for itself or all of
+// one computation, with the processor time of the whole process.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "penstock/base/clock.h"
 #include "penstock/dispatcher.pb.h"
@@ -30,13 +36,23 @@ struct Cost {
   uint64_t bytes = 0;
 };
 
+double CpuSeconds() {
+  rusage used = {};
+  getrusage(RUSAGE_SELF, &used);
+  const auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) +
+           static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
 Cost Read(WorkerServer& worker, uint64_t bundle, const std::string& key,
-          LocalClient* client) {
+          LocalClient* client, uint64_t run = 1) {
   const int64_t start = SteadyClock().NowNanos();
   Cost cost;
   Reading reading(worker.address());
   ReadRequest request;
-  request.mutable_epoch()->set_run(1);
+  request.mutable_epoch()->set_run(run);
   request.set_bundle(bundle);
   request.set_credit_bytes(64 << 20);
   request.set_local_key(key);
@@ -105,6 +121,57 @@ void Run(const char* name, const plan::Plan& plan, uint64_t rows) {
   }
 }
 
+enum class Way { kNone, kAll, kLanes };
+
+// `readers` at once of the first bundle, by memory.
+void RunMany(const char* name, const plan::Plan& plan, uint64_t rows,
+             uint32_t readers, Way way) {
+  FakeDispatcher dispatcher;
+  PlanBundle bundle;
+  plan.SerializeToString(bundle.mutable_plan());
+  dispatcher.AddPlan("plan", bundle.SerializeAsString());
+  Manifest manifest;
+  manifest.set_rows(rows);
+  manifest.set_rows_per_bundle(rows);
+  manifest.set_passes(1);
+  dispatcher.AddManifest(kManifest, manifest);
+  WorkerServer::Options options;
+  options.dispatcher = dispatcher.address();
+  options.memory_bytes = int64_t{1} << 30;
+  auto worker = WorkerServer::Start(options);
+  if (!worker.ok()) std::abort();
+  const double cpu = CpuSeconds();
+  const int64_t start = SteadyClock().NowNanos();
+  for (uint32_t i = 0; i < readers; ++i) {
+    Lease lease;
+    lease.mutable_epoch()->set_run(i + 1);
+    lease.set_attempt(i + 1);
+    lease.set_plan("plan");
+    lease.set_manifest(kManifest);
+    if (way != Way::kNone) {
+      lease.mutable_sharing()->set_production(1);
+    }
+    if (way == Way::kLanes) {
+      lease.mutable_sharing()->set_lanes(readers);
+      lease.mutable_sharing()->set_lane(i);
+    }
+    dispatcher.Grant(lease);
+  }
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < readers; ++i) {
+    threads.emplace_back([&, i] {
+      auto client = LocalClient::Connect((*worker)->local_socket());
+      Read(**worker, 0, (*client)->key(), client->get(), i + 1);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const char* const how[] = {"each for itself", "all of one", "one in rounds"};
+  std::printf("%-18s %2u readers, %-15s %6.2f s, %6.2f s of CPU\n", name,
+              readers, how[static_cast<int>(way)],
+              static_cast<double>(SteadyClock().NowNanos() - start) / 1e9,
+              CpuSeconds() - cpu);
+}
+
 }  // namespace
 }  // namespace penstock::service
 
@@ -121,5 +188,18 @@ int main(int argc, char** argv) {
                          Batch(Map(Range(all), AddConstant(1)), 125'000), rows);
   penstock::service::Run("batches of 16 KB",
                          Batch(Map(Range(all), AddConstant(1)), 2'000), rows);
+  const std::pair<const char*, penstock::plan::Plan> plans[] = {
+      {"int64 rows", Map(Range(all), AddConstant(1))},
+      {"batches of 1 MB", Batch(Map(Range(all), AddConstant(1)), 125'000)},
+      {"batches of 16 KB", Batch(Map(Range(all), AddConstant(1)), 2'000)}};
+  using penstock::service::RunMany;
+  using penstock::service::Way;
+  for (const auto& [name, plan] : plans) {
+    RunMany(name, plan, rows, 1, Way::kNone);
+    RunMany(name, plan, rows, 1, Way::kAll);
+    RunMany(name, plan, rows, 8, Way::kNone);
+    RunMany(name, plan, rows, 8, Way::kAll);
+    RunMany(name, plan, rows, 8, Way::kLanes);
+  }
   return 0;
 }

@@ -280,7 +280,7 @@ void WorkerServer::OnReply(const WorkerReply& reply) {
     }
     // What others follow is there before them.
     std::vector<Lease> added = changes.added;
-    std::ranges::stable_partition(added, [](const Lease& lease) {
+    std::stable_partition(added.begin(), added.end(), [](const Lease& lease) {
       return !lease.sharing().is_following();
     });
     for (const Lease& lease : added) {
