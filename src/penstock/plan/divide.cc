@@ -20,7 +20,8 @@ namespace {
 // A share holds as many windows, so that rows get about as far as in a run of
 // the whole.
 constexpr int64_t kWindowsInShare = 4;
-// The same where rows are left out at the end of each share.
+// The same where readers have batches in rounds: at the end of each share some
+// are of different sizes, or left out.
 constexpr int64_t kWindowsToLeave = 64;
 // Rows that everyone shuffles as a whole, so that shares are parts of one
 // order.
@@ -338,8 +339,10 @@ class Divider final {
         }
         constexpr int64_t kMost =
             std::numeric_limits<int64_t>::max() / kWindowsToLeave;
+        const bool is_batching = node.has_bucket_by_sequence_length() ||
+                                 node.has_batch_by_tokens();
         const int64_t windows =
-            LeavesOut(node) ? kWindowsToLeave : kWindowsInShare;
+            in_rounds_ && is_batching ? kWindowsToLeave : kWindowsInShare;
         if (size.has_value()) {
           Need(is_places ? *size : std::min(*size, kMost) * windows, ratio);
         }
