@@ -62,6 +62,8 @@ const Schema& WorkerSchema() {
            "threads that compute; 0: all that it may use"},
           {"memory", SettingKind::kNumber, "BYTES", "0",
            "for rows and frames; 0: half of what it may use"},
+          {"spill", SettingKind::kNumber, "BYTES", "0",
+           "on disk, for readers far behind others who share; 0: none"},
           {"code-allow", SettingKind::kTexts, "CODE", "",
            "Python that it runs: any, sha256:HASH, or a folder of zips; may "
            "come "
@@ -151,6 +153,7 @@ WorkerServer::Options OptionsOf(const Settings& settings) {
   if (options.cpus == 0) options.cpus = static_cast<int>(limits.cpus);
   options.memory_bytes = settings.number("memory");
   if (options.memory_bytes == 0) options.memory_bytes = limits.memory_bytes / 2;
+  options.spill_bytes = settings.number("spill");
   options.python = settings.text("python").empty()
                        ? FindPython()
                        : FindProgram(settings.text("python"));

@@ -38,7 +38,10 @@ void FrameWindow::AddReader(uint64_t reader, size_t lane, uint64_t from) {
   readers_[reader] = {.lane = lane, .next = from};
 }
 
-void FrameWindow::RemoveReader(uint64_t reader) { readers_.erase(reader); }
+void FrameWindow::RemoveReader(uint64_t reader) {
+  readers_.erase(reader);
+  DropSpilled();
+}
 
 void FrameWindow::Seek(uint64_t reader, uint64_t from) {
   Reader& it = readers_.at(reader);
@@ -64,12 +67,11 @@ std::deque<FrameWindow::Held>::const_iterator FrameWindow::FirstAfter(
   });
 }
 
-uint64_t FrameWindow::FirstOf(const Lane& lane) const {
-  return lane.frames.empty() ? next_position_ : lane.frames[0].frame.position;
-}
-
 bool FrameWindow::Covers(size_t lane, uint64_t from) const {
-  return !has_begun_ || FirstOf(lanes_[lane]) <= from;
+  if (!has_begun_) return true;
+  const auto found = FirstAfter(lanes_[lane], from);
+  return (found == lanes_[lane].frames.end() ? next_position_
+                                             : found->frame.position) <= from;
 }
 
 bool FrameWindow::HasMore(uint64_t reader) const {
@@ -107,6 +109,7 @@ FrameWindow::Taken FrameWindow::Take(uint64_t id) {
   }
   reader.next = std::max(reader.next, taken.frame->end());
   lane.had = std::max(lane.had, reader.next);
+  if (lane.spilled > 0) DropSpilled();
   return taken;
 }
 
@@ -138,7 +141,9 @@ int64_t FrameWindow::needed_bytes() const {
   int64_t bytes = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     const Lane& lane = lanes_[i];
-    const auto first = FirstAfter(lane, NeededFrom(i));
+    const auto first = std::max(
+        FirstAfter(lane, NeededFrom(i)),
+        lane.frames.begin() + static_cast<std::ptrdiff_t>(lane.spilled));
     if (first != lane.frames.end()) bytes += lane.bytes - first->bytes_before;
   }
   return bytes;
@@ -161,26 +166,96 @@ std::optional<FrameWindow::Evicted> FrameWindow::Evict(Spare spare,
   const bool is_fresh_kept = for_itself && !is_driven();
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
-    if (lane.frames.empty()) continue;
-    const OutFrame& frame = lane.frames.front().frame;
+    if (lane.frames.size() == lane.spilled) continue;
+    const Held& held = lane.frames[lane.spilled];
+    const OutFrame& frame = held.frame;
     const uint64_t wanted = WantedFrom(i);
-    if (frame.end() > (spare == Spare::kUnwanted ? wanted : NeededFrom(i))) {
-      continue;
-    }
+    const uint64_t from = spare == Spare::kUnwanted ? wanted : NeededFrom(i);
+    if (held.is_picked || frame.end() > from) continue;
     if (is_fresh_kept && frame.end() > lane.had) continue;
     if (oldest != nullptr &&
-        oldest->frames.front().frame.position <= frame.position) {
+        oldest->frames[oldest->spilled].frame.position <= frame.position) {
       continue;
     }
     oldest = &lane;
     wanted_from = wanted;
   }
   if (oldest == nullptr) return std::nullopt;
+  const auto at =
+      oldest->frames.begin() + static_cast<std::ptrdiff_t>(oldest->spilled);
   Evicted evicted;
-  evicted.frame = std::move(oldest->frames.front().frame);
+  evicted.frame = std::move(at->frame);
   evicted.was_wanted = evicted.frame.end() > wanted_from;
-  oldest->frames.pop_front();
+  oldest->frames.erase(at);
   return evicted;
+}
+
+std::vector<FrameWindow::ToSpill> FrameWindow::PickToSpill(int64_t bytes) {
+  std::vector<ToSpill> picked;
+  if (policy_ != Policy::kWait) return picked;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const auto memory =
+        lane.frames.begin() + static_cast<std::ptrdiff_t>(lane.spilled);
+    const auto wanted =
+        std::max(FirstAfter(lane, WantedFrom(i)),
+                 lane.frames.cbegin() + (memory - lane.frames.begin()));
+    if (wanted == lane.frames.end() || wanted->frame.end() > lane.had) continue;
+    // What all have had comes before it, and goes.
+    lane.frames.erase(memory, wanted);
+    for (size_t at = lane.spilled; at < lane.frames.size() && bytes > 0; ++at) {
+      Held& held = lane.frames[at];
+      if (held.frame.end() > lane.had) break;
+      held.is_picked = true;
+      bytes -= static_cast<int64_t>(held.frame.bytes);
+      picked.push_back({i, held.frame});
+    }
+  }
+  return picked;
+}
+
+Owner FrameWindow::Spilled(const ToSpill& picked,
+                           std::shared_ptr<const SpillFile::Piece> piece) {
+  Lane& lane = lanes_[picked.lane];
+  if (lane.spilled == lane.frames.size()) return nullptr;
+  Held& held = lane.frames[lane.spilled];
+  if (!held.is_picked || held.frame.position != picked.frame.position) {
+    return nullptr;
+  }
+  held.is_picked = false;
+  held.frame.spilled = std::move(piece);
+  held.frame.data = nullptr;
+  held.frame.segment = kNoSegment;
+  ++lane.spilled;
+  Owner memory = std::move(held.frame.memory);
+  DropSpilled();
+  return memory;
+}
+
+void FrameWindow::KeepUnspilled() {
+  for (Lane& lane : lanes_) {
+    for (Held& held : lane.frames) held.is_picked = false;
+  }
+}
+
+void FrameWindow::LoseSpilled() {
+  for (Lane& lane : lanes_) {
+    lane.frames.erase(
+        lane.frames.begin(),
+        lane.frames.begin() + static_cast<std::ptrdiff_t>(lane.spilled));
+    lane.spilled = 0;
+  }
+}
+
+void FrameWindow::DropSpilled() {
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const uint64_t wanted = WantedFrom(i);
+    while (lane.spilled > 0 && lane.frames.front().frame.end() <= wanted) {
+      lane.frames.pop_front();
+      --lane.spilled;
+    }
+  }
 }
 
 }  // namespace penstock::service

@@ -21,6 +21,9 @@ namespace penstock::service {
 // needed that a reader has not had who is not late. SKIP: one that nobody has
 // had, if any reader is not late.
 //
+// The oldest frames of a lane may be on disk. There they take no room, and go
+// when they are wanted no more.
+//
 // A pure state machine: no clock, no lock. Not thread-safe.
 class FrameWindow final {
  public:
@@ -87,15 +90,33 @@ class FrameWindow final {
   // is not late: else all would be computed for nobody.
   std::optional<Evicted> Evict(Spare spare, bool for_itself);
 
+  struct ToSpill {
+    size_t lane = 0;
+    OutFrame frame;
+  };
+  // Frames of up to about `bytes` that somebody has had, and somebody has not:
+  // the oldest of each lane. What is before them goes. They stay as they are
+  // until Spilled() or KeepUnspilled(); until then none may be picked again.
+  // WAIT only.
+  std::vector<ToSpill> PickToSpill(int64_t bytes);
+  // Gives the memory that is not needed any more.
+  Owner Spilled(const ToSpill& picked,
+                std::shared_ptr<const SpillFile::Piece> piece);
+  void KeepUnspilled();
+  // What was on disk is lost.
+  void LoseSpilled();
+
  private:
   struct Held {
     OutFrame frame;
     int64_t bytes_before = 0;  // of all that came before it in its lane
+    bool is_picked = false;    // to be spilled
   };
   struct Lane {
     std::deque<Held> frames;
-    int64_t bytes = 0;  // of all that came
-    uint64_t had = 0;   // somebody has had what is before it
+    size_t spilled = 0;  // so many of the first are on disk
+    int64_t bytes = 0;   // of all that came
+    uint64_t had = 0;    // somebody has had what is before it
   };
   struct Reader {
     size_t lane = 0;
@@ -110,7 +131,8 @@ class FrameWindow final {
   // Frames of the lane that end at or before it are not needed.
   uint64_t NeededFrom(size_t lane) const;
   uint64_t WantedFrom(size_t lane) const;
-  uint64_t FirstOf(const Lane& lane) const;
+  // What is on disk and wanted no more goes.
+  void DropSpilled();
 
   const Policy policy_;
   std::vector<Lane> lanes_;

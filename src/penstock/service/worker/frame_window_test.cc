@@ -197,6 +197,62 @@ TEST_F(FrameWindowTest, WhatHasNoReaderStaysUntilItMustGo) {
   EXPECT_EQ(wait_.num_frames(), 0);
 }
 
+TEST_F(FrameWindowTest, WhatIsOnDiskTakesNoRoom) {
+  const auto file = *SpillFile::Make(1 << 20);
+  const std::byte byte{7};
+  wait_.Begin(0);
+  wait_.AddReader(1, 0, 0);
+  wait_.AddReader(2, 0, 0);
+  Add(wait_, 5);
+  for (int i = 0; i < 3; ++i) Take(wait_, 1);
+  Take(wait_, 2);
+  EXPECT_EQ(Evict(wait_, Spare::kUnwanted), 0);
+  // What somebody has had, and somebody not.
+  auto picked = wait_.PickToSpill(1000);
+  ASSERT_EQ(picked.size(), 2);
+  EXPECT_EQ(picked[0].frame.position, 10);
+  EXPECT_EQ(Evict(wait_, Spare::kUnneeded), -1);
+  for (const auto& each : picked) {
+    EXPECT_NE(wait_.Spilled(each, *file->Write(&byte, 1)), nullptr);
+  }
+  picked.clear();
+  EXPECT_EQ(wait_.needed_bytes(), 2 * kBytes);
+  EXPECT_TRUE(wait_.Covers(0, 10));
+  const auto taken = wait_.Take(2);
+  EXPECT_EQ(taken.frame->position, 10);
+  EXPECT_NE(taken.frame->spilled, nullptr);
+  EXPECT_EQ(taken.frame->segment, kNoSegment);
+  EXPECT_EQ(file->used_bytes(), 2 * 4096) << "the second, and what was taken";
+  // Those after it may go before it.
+  wait_.SetLate(1, true);
+  wait_.SetLate(2, true);
+  EXPECT_EQ(Evict(wait_, Spare::kUnneeded), 30);
+  EXPECT_EQ(Take(wait_, 2), 20);
+  EXPECT_EQ(Take(wait_, 2), -2);
+  EXPECT_FALSE(wait_.Covers(0, 30));
+  EXPECT_TRUE(wait_.Covers(0, 40));
+}
+
+TEST_F(FrameWindowTest, WhatCannotBeReadBackIsMissing) {
+  const auto file = *SpillFile::Make(1 << 20);
+  const std::byte byte{7};
+  wait_.Begin(0);
+  wait_.AddReader(1, 0, 0);
+  wait_.AddReader(2, 0, 0);
+  Add(wait_, 2);
+  Take(wait_, 1);
+  const auto picked = wait_.PickToSpill(1);
+  ASSERT_EQ(picked.size(), 1);
+  wait_.KeepUnspilled();
+  EXPECT_EQ(wait_.Spilled(picked[0], *file->Write(&byte, 1)), nullptr);
+  const auto again = wait_.PickToSpill(1);
+  wait_.Spilled(again[0], *file->Write(&byte, 1));
+  wait_.LoseSpilled();
+  EXPECT_EQ(Take(wait_, 2), -2);
+  EXPECT_EQ(Take(wait_, 1), 10);
+  EXPECT_EQ(file->used_bytes(), 0);
+}
+
 TEST_F(FrameWindowTest, AReaderMayGoBackAsFarAsThereAreFrames) {
   wait_.Begin(20);
   wait_.AddReader(1, 0, 20);

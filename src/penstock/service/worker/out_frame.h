@@ -3,14 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "penstock/data/buffer.h"
 #include "penstock/engine/executor.h"
+#include "penstock/service/worker/spill_file.h"
 
 namespace penstock::service {
+
+// The segment of a frame that lies in none: it cannot be lent.
+inline constexpr uint32_t kNoSegment = ~uint32_t{0};
 
 // Some items of a bundle, in shared memory: an encoded chunk, and after it the
 // items' lineages, if the division needs them. The frame that ends a bundle may
@@ -29,6 +34,8 @@ struct OutFrame {
   size_t chunk_bytes = 0;  // of them
   uint32_t segment = 0;
   uint64_t offset = 0;  // in the segment
+  // Within productions: its bytes are on disk instead.
+  std::shared_ptr<const SpillFile::Piece> spilled;
 
   uint64_t end() const { return position + items; }
 };

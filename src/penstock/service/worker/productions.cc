@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/status.h"
 
 namespace penstock::service {
 namespace {
@@ -306,11 +307,31 @@ absl::Status Productions::Check(uint64_t id, const engine::Waker& waker) const {
 
 absl::StatusOr<std::optional<OutFrame>> Productions::Take(
     uint64_t id, const engine::Waker& waker) {
+  while (true) {
+    PENSTOCK_ASSIGN_OR_RETURN(std::optional<OutFrame> frame,
+                              TakeAny(id, waker));
+    if (!frame.has_value() || frame->spilled == nullptr) return frame;
+    const auto piece = std::exchange(frame->spilled, nullptr);
+    if (const absl::StatusOr<Buffer> bytes = piece->Read(); bytes.ok()) {
+      frame->memory = bytes->owner();
+      frame->data = bytes->data();
+      return frame;
+    }
+    // Then it is computed again.
+    MutexLock lock(&mutex_);
+    const Reader& reader = readers_.at(id);
+    if (reader.entry == 0) continue;
+    FrameWindow& window = entries_.at(reader.entry).window;
+    window.LoseSpilled();
+    window.Seek(id, frame->position);
+  }
+}
+
+absl::StatusOr<std::optional<OutFrame>> Productions::TakeAny(
+    uint64_t id, const engine::Waker& waker) {
   MutexLock lock(&mutex_);
   Reader& reader = readers_.at(id);
-  if (const absl::Status status = CheckLocked(reader, waker); !status.ok()) {
-    return status;
-  }
+  PENSTOCK_RETURN_IF_ERROR(CheckLocked(reader, waker));
   if (reader.entry == 0) {
     OutFrame gone;
     gone.is_end = true;

@@ -17,12 +17,14 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/mutex.h"
 #include "penstock/engine/executor.h"
+#include "penstock/io/io_pool.h"
 #include "penstock/service.pb.h"
 #include "penstock/service/worker/frame_window.h"
 #include "penstock/service/worker/item_gatherer.h"
 #include "penstock/service/worker/out_frame.h"
 #include "penstock/service/worker/output_budget.h"
 #include "penstock/service/worker/production.h"
+#include "penstock/service/worker/spill_file.h"
 #include "penstock/worker.pb.h"
 
 namespace penstock::service {
@@ -36,6 +38,9 @@ namespace penstock::service {
 // the oldest production go first: those that all have had, then those that only
 // readers have not had for whom nobody waits (Policy, or `patience`). A
 // production none of whose frames is needed may always make one more.
+//
+// With a file to spill to (WAIT), frames that some have had and some not are
+// written there first, and wait there: nobody is waited for while it has room.
 //
 // A reader is late whose run has taken nothing here for `patience`, although it
 // could. If frames that it wants have gone (WAIT), another production under the
@@ -52,6 +57,8 @@ class Productions final : public std::enable_shared_from_this<Productions> {
     std::shared_ptr<OutputBudget> budget;
     absl::Duration patience = absl::Seconds(30);
     const Clock* clock = &SteadyClock();
+    std::shared_ptr<SpillFile> spill;  // null: nothing goes to disk
+    io::IoPool* pool = nullptr;        // writes there
     // Of a production, without locks, by any thread.
     std::function<void(uint64_t production)> on_computed;
     std::function<void(uint64_t production, bool is_stalled)> on_stalled;
@@ -149,6 +156,11 @@ class Productions final : public std::enable_shared_from_this<Productions> {
 
   explicit Productions(Options options);
 
+  // A frame that may be on disk.
+  absl::StatusOr<std::optional<OutFrame>> TakeAny(uint64_t id,
+                                                  const engine::Waker& reader)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Of a lease.
   void Attach(uint64_t id, const engine::Waker& reader, uint64_t from)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -180,8 +192,12 @@ class Productions final : public std::enable_shared_from_this<Productions> {
   bool MayAdd(uint64_t serial, Entry& entry, Garbage& garbage)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // For the production `serial`, or 0. Gives how many bytes will be free.
-  int64_t Evict(uint64_t serial, int64_t bytes, Garbage& garbage)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t Evict(FrameWindow::Spare spare, uint64_t serial, int64_t bytes,
+                Garbage& garbage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether frames are on their way to disk: those that wait are woken then.
+  bool IsSpilling() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using Picked = std::map<uint64_t, std::vector<FrameWindow::ToSpill>>;
+  void Spill(Picked picked) ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets productions of which there is nothing, or too many.
   void Prune(Garbage& garbage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -201,6 +217,8 @@ class Productions final : public std::enable_shared_from_this<Productions> {
   std::map<uint64_t, Run> runs_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_serial_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_reader_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool is_spilling_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t spill_after_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   WorkerReport::Shared counts_ ABSL_GUARDED_BY(mutex_);
   // Productions that were computed before, the newest last.

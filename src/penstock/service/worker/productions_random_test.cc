@@ -96,8 +96,9 @@ class ProductionsRandomTest : public ProductionsTest {
 };
 
 TEST_F(ProductionsRandomTest, WaitGivesEverythingToEveryone) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
+  for (uint64_t seed = 1; seed <= 18; ++seed) {
     const int64_t budget = 50'000 << (seed % 4);
+    spill_bytes_ = seed % 3 == 0 ? 100'000 << (seed % 2) : 0;
     Make(Map(Range(kRows), AddConstant(1)), kRows, budget);
     const Texts expected = Expected();
     for (const Member& member : Run({.seed = seed})) {
@@ -110,7 +111,8 @@ TEST_F(ProductionsRandomTest, WaitGivesEverythingToEveryone) {
 }
 
 TEST_F(ProductionsRandomTest, LanesStayInStep) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
+  for (uint64_t seed = 1; seed <= 18; ++seed) {
+    spill_bytes_ = seed % 3 == 0 ? 100'000 << (seed % 2) : 0;
     Make(Batch(Map(Range(kRows), AddConstant(1)), 3), kRows,
          50'000 << (seed % 4));
     const Texts expected = Expected(0, /*with_loose=*/false);

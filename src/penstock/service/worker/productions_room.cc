@@ -5,6 +5,14 @@
 #include "penstock/service/worker/productions.h"
 
 namespace penstock::service {
+namespace {
+
+// Written at once.
+constexpr int64_t kSpillBytes = int64_t{16} << 20;
+// When the disk is full.
+constexpr int64_t kSpillPauseNanos = 1'000'000'000;
+
+}  // namespace
 
 void Productions::Touch(const Reader& reader) {
   runs_[reader.run].active_ns = options_.clock->NowNanos();
@@ -45,43 +53,96 @@ bool Productions::MayAdd(uint64_t serial, Entry& entry, Garbage& garbage) {
   const bool has_share =
       entry.window.needed_bytes() * std::max<int64_t>(1, reading) <
       limit_bytes_;
+  int64_t excess =
+      std::max(bytes_->load() - limit_bytes_,
+               options_.budget->used_bytes() - options_.budget->limit_bytes()) +
+      1;
+  if (has_share && excess > 0) {
+    excess -= Evict(FrameWindow::Spare::kUnwanted, serial, excess, garbage);
+  }
+  if (has_share && excess <= 0) return true;
+  if (IsSpilling()) return false;
   if (has_share) {
-    const int64_t excess = std::max(bytes_->load() - limit_bytes_,
-                                    options_.budget->used_bytes() -
-                                        options_.budget->limit_bytes()) +
-                           1;
-    if (excess <= 0 || Evict(serial, excess, garbage) >= excess) return true;
+    excess -= Evict(FrameWindow::Spare::kUnneeded, serial, excess, garbage);
+    if (excess <= 0) return true;
   }
   return entry.window.is_driven() && !entry.window.has_needed();
 }
 
-int64_t Productions::Evict(uint64_t serial, int64_t bytes, Garbage& garbage) {
+int64_t Productions::Evict(FrameWindow::Spare spare, uint64_t serial,
+                           int64_t bytes, Garbage& garbage) {
   int64_t freed = 0;
-  for (const auto spare :
-       {FrameWindow::Spare::kUnwanted, FrameWindow::Spare::kUnneeded}) {
-    for (auto& [number, entry] : entries_) {
-      while (freed < bytes) {
-        std::optional<FrameWindow::Evicted> gone =
-            entry.window.Evict(spare, number == serial);
-        if (!gone.has_value()) break;
-        counts_.set_evicted_frames(counts_.evicted_frames() +
-                                   (gone->was_wanted ? 1 : 0));
-        // Of one that is being sent, or looked at, nothing is free yet.
-        if (gone->frame.memory.use_count() == 1) {
-          freed += static_cast<int64_t>(gone->frame.bytes);
-        }
-        garbage.push_back(*std::move(gone));
+  for (auto& [number, entry] : entries_) {
+    while (freed < bytes) {
+      std::optional<FrameWindow::Evicted> gone =
+          entry.window.Evict(spare, number == serial);
+      if (!gone.has_value()) break;
+      counts_.set_evicted_frames(counts_.evicted_frames() +
+                                 (gone->was_wanted ? 1 : 0));
+      // Of one that is being sent, or looked at, nothing is free yet.
+      if (gone->frame.memory.use_count() == 1) {
+        freed += static_cast<int64_t>(gone->frame.bytes);
       }
+      garbage.push_back(*std::move(gone));
     }
   }
   return freed;
+}
+
+bool Productions::IsSpilling() {
+  if (is_spilling_ || options_.spill == nullptr) return is_spilling_;
+  if (options_.clock->NowNanos() < spill_after_ns_) return false;
+  const SpillFile& file = *options_.spill;
+  int64_t left = std::min(kSpillBytes, file.limit_bytes() - file.used_bytes());
+  Picked picked;
+  for (auto& [serial, entry] : entries_) {
+    if (left <= 0) break;
+    std::vector<FrameWindow::ToSpill> frames = entry.window.PickToSpill(left);
+    for (const auto& each : frames) {
+      left -= static_cast<int64_t>(each.frame.bytes);
+    }
+    if (!frames.empty()) picked[serial] = std::move(frames);
+  }
+  if (picked.empty()) return false;
+  is_spilling_ = true;
+  auto kept = std::make_shared<Picked>(std::move(picked));
+  options_.pool->Submit([self = shared_from_this(), kept] {
+    self->Spill(std::exchange(*kept, {}));
+  });
+  return true;
+}
+
+void Productions::Spill(Picked picked) {
+  std::vector<Owner> freed;
+  for (auto& [serial, frames] : picked) {
+    for (FrameWindow::ToSpill& each : frames) {
+      auto piece = options_.spill->Write(each.frame.data, each.frame.bytes);
+      MutexLock lock(&mutex_);
+      const auto found = entries_.find(serial);
+      if (found == entries_.end()) break;
+      if (!piece.ok()) {
+        found->second.window.KeepUnspilled();
+        spill_after_ns_ = options_.clock->NowNanos() + kSpillPauseNanos;
+        break;
+      }
+      freed.push_back(found->second.window.Spilled(each, *std::move(piece)));
+    }
+  }
+  picked.clear();
+  freed.clear();
+  MutexLock lock(&mutex_);
+  is_spilling_ = false;
+  WakeStalled();
 }
 
 void Productions::MakeRoom(int64_t bytes) {
   Garbage garbage;
   MutexLock lock(&mutex_);
   UpdateLate();
-  Evict(0, bytes, garbage);
+  for (const auto spare :
+       {FrameWindow::Spare::kUnwanted, FrameWindow::Spare::kUnneeded}) {
+    bytes -= Evict(spare, 0, bytes, garbage);
+  }
   Prune(garbage);
 }
 

@@ -143,6 +143,43 @@ TEST_F(ProductionsTest, WhoTakesNothingForLongHasItComputedAgain) {
   EXPECT_LE(budget_->used_bytes(), kLittle);
 }
 
+TEST_F(ProductionsTest, WhoIsFarBehindReadsFromDisk) {
+  spill_bytes_ = int64_t{64} << 20;
+  Make(ManyNumbers(), kMany, kLittle);
+  Member fast = Join(1);
+  Member slow = Join(2);
+  fast.Attach(0);
+  slow.Attach(0);
+  Begin();
+  slow.Read(1);
+  fast.Read();
+  EXPECT_EQ(fast.items, Expected()) << "although nobody is late";
+  EXPECT_GT(spill_->used_bytes(), 0);
+  EXPECT_LE(budget_->used_bytes(), kLittle);
+  slow.Read();
+  EXPECT_EQ(slow.items, Expected());
+  EXPECT_EQ(table_->Report().computed(), 1);
+  EXPECT_EQ(table_->Report().evicted_frames(), 0);
+  EXPECT_EQ(spill_->used_bytes(), 0) << "all have had it";
+}
+
+TEST_F(ProductionsTest, AFullDiskIsAsNone) {
+  spill_bytes_ = 8192;
+  Make(ManyNumbers(), kMany, kLittle);
+  Member fast = Join(1);
+  Member slow = Join(2);
+  fast.Attach(0);
+  slow.Attach(0);
+  Begin();
+  slow.Read(1);
+  std::thread reader([&] { fast.Read(); });
+  slow.Read();
+  reader.join();
+  EXPECT_EQ(fast.items, Expected());
+  EXPECT_EQ(slow.items, Expected());
+  EXPECT_EQ(table_->Report().computed(), 1);
+}
+
 TEST_F(ProductionsTest, ALeaseThatNobodyReadsIsNotComputedToItsEnd) {
   Make(ManyNumbers(), kMany, kLittle);
   Member never = Join(1);

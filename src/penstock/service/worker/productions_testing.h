@@ -148,6 +148,9 @@ class ProductionsTest : public testing::Test {
     options.budget = budget_;
     options.patience = absl::Seconds(30);
     options.clock = &clock_;
+    if (spill_bytes_ > 0) spill_ = *SpillFile::Make(spill_bytes_);
+    options.spill = spill_;
+    options.pool = &pool_;
     options.on_computed = [bell = computed_](uint64_t) { bell->Wake(); };
     options.on_stalled = [bell = stalled_](uint64_t, bool is_stalled) {
       if (is_stalled) bell->Wake();
@@ -195,6 +198,9 @@ class ProductionsTest : public testing::Test {
   SetClock clock_;
   const std::shared_ptr<FrameMemory> memory_ = FrameMemory::Make(256 << 20);
   std::shared_ptr<OutputBudget> budget_;
+  int64_t spill_bytes_ = 0;
+  std::shared_ptr<SpillFile> spill_;
+  io::IoPool pool_;
   const std::shared_ptr<ReaderBell> computed_ = std::make_shared<ReaderBell>();
   const std::shared_ptr<ReaderBell> stalled_ = std::make_shared<ReaderBell>();
   std::unique_ptr<engine_testing::Divided> divided_;

@@ -222,7 +222,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     sending.memory = frame.memory;
     sending.data = frame.data;
     sending.bytes = frame.bytes;
-    if (peer_ != nullptr && frame.bytes > 0) {
+    if (peer_ != nullptr && frame.bytes > 0 && frame.segment != kNoSegment) {
       const std::optional<uint64_t> lent = peer_->Lend(frame.memory);
       if (!lent.has_value()) {
         End(absl::UnavailableError(

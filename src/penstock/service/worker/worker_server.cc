@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
       worker->files_, [stub, credentials](uint64_t manifest) {
         return FetchManifest(*stub, credentials, manifest);
       });
-  worker->productions_ = worker->MakeProductions();
+  PENSTOCK_ASSIGN_OR_RETURN(worker->productions_, worker->MakeProductions());
   PENSTOCK_RETURN_IF_ERROR(worker->Listen());
   Beater::Options beats;
   beats.version = worker->options_.version;

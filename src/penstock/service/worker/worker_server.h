@@ -78,6 +78,8 @@ class WorkerServer final {
     // A reader of what several read is waited for so long, by those who are
     // ahead of it.
     absl::Duration sharing_patience = absl::Seconds(30);
+    // Of frames on disk that such a reader has not had.
+    int64_t spill_bytes = 0;
     io::FileSystem* files = nullptr;  // null: those of this machine
     bool has_local_socket = true;
   };
@@ -149,7 +151,7 @@ class WorkerServer final {
 
   explicit WorkerServer(Options options);
   absl::Status Listen();
-  std::shared_ptr<Productions> MakeProductions();
+  absl::StatusOr<std::shared_ptr<Productions>> MakeProductions();
   static Key KeyOf(const Lease& lease);
 
   WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -3,12 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "penstock/base/status.h"
 #include "penstock/service/worker/beater.h"
 #include "penstock/service/worker/worker_server.h"
 
 namespace penstock::service {
 
-std::shared_ptr<Productions> WorkerServer::MakeProductions() {
+absl::StatusOr<std::shared_ptr<Productions>> WorkerServer::MakeProductions() {
   Productions::Options options;
   options.executor = &executor_;
   options.memory = shared_memory_;
@@ -16,6 +17,11 @@ std::shared_ptr<Productions> WorkerServer::MakeProductions() {
   options.instances = &instances_;
   options.budget = output_;
   options.patience = options_.sharing_patience;
+  options.pool = &io_pool_;
+  if (options_.spill_bytes > 0) {
+    PENSTOCK_ASSIGN_OR_RETURN(options.spill,
+                              SpillFile::Make(options_.spill_bytes));
+  }
   options.on_computed = [this](uint64_t production) {
     OnProductionComputed(production);
   };

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/io/crc32c.h"
 #include "penstock/plan/plan_testing.h"
 #include "penstock/service/worker/local_client_testing.h"
 #include "penstock/service/worker/worker_server_testing.h"
@@ -162,6 +163,50 @@ TEST_F(WorkerSharingTest, AReaderThatStandsStillHoldsOthersUpForATimeOnly) {
   EXPECT_EQ(Shared().computed(), 2);
   EXPECT_EQ(Shared().again(), 1);
   EXPECT_LE(most, int64_t{32} << 20);
+}
+
+TEST_F(WorkerSharingTest, AReaderThatIsFarBehindReadsFromDisk) {
+  WorkerServer::Options options;
+  options.memory_bytes = 1;
+  options.spill_bytes = int64_t{1} << 30;
+  Start(options);
+  constexpr int64_t kRows = 60;
+  constexpr int64_t kItems = kRows << 17;
+  Offer(Large(kRows), kItems, kItems);
+  GrantTo(1, 0);
+  GrantTo(2, 0);
+  dispatcher_.AwaitHeld(2);
+  // On the same host, too: what is on disk is sent.
+  auto client = LocalClient::Connect(worker_->local_socket());
+  ASSERT_TRUE(client.ok()) << client.status();
+  Reading slow(worker_->address());
+  ReadRequest request = RequestOf(0, 0, 1, 1);
+  request.set_local_key((*client)->key());
+  slow.Send(request);
+  ASSERT_TRUE(NextFrame(slow).has_value());
+  Reading fast(worker_->address());
+  fast.Send(RequestOf(0, 0, kPlenty, 2));
+  std::vector<uint32_t> crcs;
+  while (const std::optional<Piece> frame = NextFrame(fast)) {
+    if (frame->header.items() > 0) crcs.push_back(io::Crc32c(frame->bytes));
+  }
+  EXPECT_GE(crcs.size(), 20);
+  slow.AddCredit(kPlenty);
+  size_t next = 1;
+  size_t sent = 0;
+  while (const std::optional<Piece> frame = NextFrame(slow)) {
+    if (frame->header.items() == 0) continue;
+    if (!frame->header.has_place()) {
+      ++sent;
+      ASSERT_LT(next, crcs.size());
+      EXPECT_EQ(io::Crc32c(frame->bytes), crcs[next]);
+    }
+    ++next;
+  }
+  EXPECT_EQ(next, crcs.size());
+  EXPECT_GT(sent, 0);
+  EXPECT_EQ(Shared().computed(), 1);
+  EXPECT_EQ(Shared().evicted_frames(), 0);
 }
 
 TEST_F(WorkerSharingTest, WithSkipASlowReaderMissesSome) {
