@@ -60,6 +60,10 @@ class PeerProcess:
             raise RuntimeError(self._said.read().decode(errors="replace"))
         atexit.register(self.kill)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def kill(self) -> None:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
@@ -77,7 +81,7 @@ class PeerService:
         ]
         _open.append(self)
 
-    def distribute(self, ds, mode: str = "off"):
+    def distribute(self, ds, mode: str = "off", **more):
         """`ds`, run by the workers; by splits if `mode` is "dynamic"."""
         import tensorflow as tf
 
@@ -91,6 +95,7 @@ class PeerService:
                 }[mode],
                 service=f"grpc://{self._dispatcher.address}",
                 compression=None,
+                **more,
             )
         )
 

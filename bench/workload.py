@@ -56,6 +56,8 @@ NAMES = (
     "service/batches",
     "service/large_tcp",
     "service/large_memory",
+    "service/shared",
+    "service/rounds",
     "service/worker_killed",
     "service/exactly_once",
 )

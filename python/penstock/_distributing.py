@@ -67,6 +67,7 @@ class Distributing(Pipeline):
         num_readers: int = 1,
         consumer: int | str = 0,
         num_consumers: int | None = None,
+        from_round: int | None = None,
         share: str | None = None,
         share_policy: str | None = None,
         on_existing: str = "error",
@@ -121,6 +122,9 @@ class Distributing(Pipeline):
                 `torch.distributed`, JAX or the variables `RANK` and
                 `WORLD_SIZE` say, and their number.
             num_consumers: How many replicas there are.
+            from_round: Of a replica that comes back without a state, with
+                on_existing="attach": the round that it goes on with. Left out,
+                that of the others, as far as the service knows it.
             share: A name. Jobs that share it, with equal pipelines, have what
                 workers compute once. "auto": any job with an equal pipeline.
                 Who is slower than the others misses elements, unless
@@ -154,6 +158,7 @@ class Distributing(Pipeline):
             num_readers=num_readers,
             consumer=consumer,
             num_consumers=num_consumers,
+            from_round=from_round,
             share=share,
             share_policy=share_policy,
             on_existing=on_existing,
@@ -179,6 +184,7 @@ def settings(
     on_existing: str,
     consumer: int | str = 0,
     num_consumers: int | None = None,
+    from_round: int | None = None,
     share: str | None = None,
     share_policy: str | None = None,
     compression: str | None,
@@ -218,6 +224,14 @@ def settings(
     if compression is not None:
         body["compression"] = compression
     body.update(_consumer(consumer, num_consumers))
+    if from_round is not None:
+        if num_consumers is None and not isinstance(consumer, str):
+            raise refused(
+                InvalidArgumentError,
+                "from_round must be left out without num_consumers; got "
+                f"{from_round!r}",
+            )
+        body["from_round"] = _count("from_round", from_round)
     if share is not None:
         if not isinstance(share, str) or not share:
             raise refused(

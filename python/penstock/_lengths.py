@@ -322,6 +322,13 @@ def _count(
             "boundaries are chosen by reading elements, which a dataset made "
             "inside a function does not have yet; choose them before",
         )
+    described = _engine.call("describe", {"plan": dataset._plan})
+    if any(node["op"] == "received" for node in described["nodes"]):
+        raise refused(
+            InvalidArgumentError,
+            "boundaries are chosen by reading elements, which a job's readers "
+            "have once; choose them before distribute()",
+        )
     body = {"function": length.message}
     first = sample_of(dataset).take(index("sample_rows", sample_rows))
     lengths = append("map", body, [first], function=length)

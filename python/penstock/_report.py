@@ -61,7 +61,7 @@ class Padding:
 
     `share` is of their items, since the run began; `shapes` is how many
     different shapes they had (4096 may be more). `boundaries` are those that
-    would lower it to `best_share` or less, where that is worth doing.
+    would lower it to about `best_share`, where that is worth doing.
     """
 
     share: float

@@ -64,3 +64,57 @@ def test_refusals(target):
         )
     with pytest.raises(ps.NotFoundError, match="begins with files"):
         read(target, Policy.FILE)
+
+
+class TestSeveralTrainers:
+    def test_rounds(self, target):
+        its = [
+            iter(
+                tf.data.Dataset.range(100)
+                .repeat()
+                .apply(
+                    service.distribute(
+                        "parallel_epochs",
+                        target,
+                        job_name="tf-rounds",
+                        consumer_index=i,
+                        num_consumers=2,
+                    )
+                )
+            )
+            for i in range(2)
+        ]
+        for step in range(20):
+            got = [int(next(it)) for it in its]
+            assert got == [2 * step, 2 * step + 1]
+
+    def test_a_cache_for_trainers(self, target):
+        cache = service.CrossTrainerCache
+        its = [
+            iter(
+                tf.data.Dataset.range(10**9)
+                .repeat()
+                .apply(
+                    service.distribute(
+                        "parallel_epochs",
+                        target,
+                        job_name="tf-cache",
+                        cross_trainer_cache=cache(trainer_id=f"t{i}"),
+                    )
+                )
+            )
+            for i in range(2)
+        ]
+        got = [[int(next(it)) for _ in range(100)] for it in its]
+        assert got[0] == list(range(100))
+        assert got[1] == got[0]
+
+    def test_a_cache_needs_a_name(self, target):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="job_name"):
+            service.distribute(
+                "parallel_epochs",
+                target,
+                cross_trainer_cache=(service.CrossTrainerCache("a")),
+            )
+        with pytest.raises(tf.errors.InvalidArgumentError, match="trainer_id"):
+            service.CrossTrainerCache("")

@@ -39,7 +39,6 @@ def numbers(batches):
 @pytest.mark.parametrize("how", ["plain", "window", "buckets"])
 def test_each_element_once_and_resumed(service, how):
     ds = by_tokens(how).distribute(service.address, job=f"lengths-{how}")
-    assert "received" in ds.describe()
     iterator = iter(ds)
     had = []
     for taken in (3, 1, 0, 8):
@@ -51,6 +50,12 @@ def test_each_element_once_and_resumed(service, how):
         iterator.load_state_dict(state)
     had += numbers(iterator)
     assert sorted(had) == list(range(_ROWS))
+
+
+def test_boundaries_are_chosen_before(service):
+    ds = sequences().distribute(service.address, job="lengths-chosen")
+    with pytest.raises(ps.InvalidArgumentError, match="before distribute"):
+        ps.choose_boundaries(ds)
 
 
 def test_a_worker_says_what_it_pads():

@@ -327,7 +327,7 @@ def test_explain_names_better_boundaries(wasteful):
         "place of padded_batch_2 at "
     )
     assert "test_lengths.py" in fix.title
-    assert "from 60 % to at most 0 %" in fix.why
+    assert "from 60 % to about 0 %" in fix.why
     assert fix.needs_the_user
 
 

@@ -131,6 +131,7 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   };
   void Beat();
   void Compute();
+  void OnComputed(const service::Lease& lease);
   void Go(std::shared_ptr<Reading> reading);
   // Nobody reads any more, or all was read.
   void End(const Reading& reading, bool is_taken);
@@ -149,7 +150,8 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   bool is_draining_ = false;
   uint64_t beats_ = 0;
   int64_t paused_until_ms_ = 0;
-  std::map<uint64_t, Run> runs_;  // by attempt
+  std::map<uint64_t, Run> runs_;               // by attempt
+  std::map<uint64_t, service::Lease> leases_;  // by attempt
   int64_t drains_since_ms_ = 0;
   // Productions that are here: how many of the first items have gone.
   std::map<uint64_t, uint64_t> gone_;

@@ -107,8 +107,13 @@ void WorkerActor::Beat() {
         if (self->is_dead_ || number + 3 < self->beats_) return;
         const auto apply = [self, reply] {
           if (self->is_dead_) return;
-          for (const Lease& lease : self->state_.OnReply(reply).removed) {
+          const WorkerState::Changes changes = self->state_.OnReply(reply);
+          for (const Lease& lease : changes.removed) {
             self->runs_.erase(lease.attempt());
+            self->leases_.erase(lease.attempt());
+          }
+          for (const Lease& lease : changes.added) {
+            self->leases_[lease.attempt()] = lease;
           }
           self->Compute();
         };
@@ -163,9 +168,20 @@ void WorkerActor::Compute() {
     site_.world.After(1 + items * site_.world.rng().Between(1, 60),
                       [self, lease = *lease] {
                         if (self->is_dead_) return;
-                        self->state_.OnComputed(lease);
+                        self->OnComputed(lease);
                         self->Compute();
                       });
+  }
+}
+
+void WorkerActor::OnComputed(const Lease& lease) {
+  state_.OnComputed(lease);
+  if (!lease.has_sharing()) return;
+  // For all that read it.
+  for (const auto& [attempt, other] : leases_) {
+    if (other.sharing().production() == lease.sharing().production()) {
+      state_.OnComputed(other);
+    }
   }
 }
 
@@ -199,6 +215,17 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
     return site_.world.After(kWaitMs, again);
   }
   Run* run = FindRun(*reading);
+  const auto is_of_one = [&](const auto& each) {
+    return each.second.lease.sharing().production() ==
+           lease->sharing().production();
+  };
+  if (run == nullptr && lease->has_sharing() &&
+      (gone_.contains(lease->sharing().production()) ||
+       lease->sharing().is_following() ||
+       std::ranges::any_of(runs_, is_of_one))) {
+    run = &runs_[lease->attempt()];  // begun for another
+    run->lease = *lease;
+  }
   // Not begun yet.
   if (run == nullptr) return site_.world.After(10, again);
   if (!std::exchange(reading->is_counted, true)) ++run->readings;

@@ -71,8 +71,8 @@ std::string ReceivedText(const Received& op) {
   }
   words.Flag("in order", given.is_ordered());
   if (given.consumers() > 0) {
-    words.Add(absl::StrCat("consumer ", given.consumer(), " of ",
-                           given.consumers()));
+    words.Add(
+        absl::StrCat("consumer ", given.consumer(), " of ", given.consumers()));
   }
   if (!given.share().empty()) {
     words.Add(absl::StrCat("shared as ", given.share()));

@@ -81,9 +81,9 @@ absl::Status CheckGroup(const Distribution& distribution) {
   }
   const char* const what = is_coordinated ? "num_consumers" : "share";
   if (distribution.readers() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "num_readers must be left out with ", what, "; got ",
-        distribution.readers()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_readers must be left out with ", what, "; got ",
+                     distribution.readers()));
   }
   if (distribution.visitation() == Distribution::STATIC ||
       distribution.visitation() == Distribution::EACH_WORKER) {
@@ -186,7 +186,7 @@ absl::StatusOr<Division> DivisionOf(const Distribution& distribution) {
   PENSTOCK_ASSIGN_OR_RETURN(
       Division division,
       DivideFor(distribution.plan(), distribution.visitation(),
-                distribution.sharding()));
+                distribution.sharding(), distribution.consumers() > 0));
   PENSTOCK_RETURN_IF_ERROR(CheckFunctions(distribution, division.remote));
   return division;
 }

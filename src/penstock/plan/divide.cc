@@ -20,6 +20,9 @@ namespace {
 // A share holds as many windows, so that rows get about as far as in a run of
 // the whole.
 constexpr int64_t kWindowsInShare = 4;
+// The same where readers have batches in rounds: at the end of each share some
+// are of different sizes, or left out.
+constexpr int64_t kWindowsToLeave = 64;
 // Rows that everyone shuffles as a whole, so that shares are parts of one
 // order.
 constexpr int64_t kMaxShuffledRows = 65'536;
@@ -34,7 +37,8 @@ bool AreAtMost(int64_t most, const Cardinality& rows) {
 
 class Divider final {
  public:
-  explicit Divider(Draft draft) : draft_(std::move(draft)) {}
+  Divider(Draft draft, bool in_rounds)
+      : draft_(std::move(draft)), in_rounds_(in_rounds) {}
 
   absl::StatusOr<Division> Run() {
     LookBelow();
@@ -206,6 +210,11 @@ class Divider final {
     }
   }
 
+  static bool LeavesOut(const Node& node) {
+    return node.bucket_by_sequence_length().drop_remainder() ||
+           node.batch_by_tokens().drop_remainder();
+  }
+
   // Why the node is not run in shares, or nothing.
   std::string WhyMoved(int id) {
     const Node& node = draft_.node(id);
@@ -214,8 +223,7 @@ class Divider final {
       case InParts::kRowWise:
         return "";
       case InParts::kWindow:
-        if (node.bucket_by_sequence_length().drop_remainder() ||
-            node.batch_by_tokens().drop_remainder()) {
+        if (LeavesOut(node) && !in_rounds_) {
           return "leaves out rows that fill no batch, which is to happen once "
                  "and not for every share";
         }
@@ -330,10 +338,13 @@ class Divider final {
           result_.windows.push_back({draft_.name(id), node.made_at(), size});
         }
         constexpr int64_t kMost =
-            std::numeric_limits<int64_t>::max() / kWindowsInShare;
+            std::numeric_limits<int64_t>::max() / kWindowsToLeave;
+        const bool is_batching = node.has_bucket_by_sequence_length() ||
+                                 node.has_batch_by_tokens();
+        const int64_t windows =
+            in_rounds_ && is_batching ? kWindowsToLeave : kWindowsInShare;
         if (size.has_value()) {
-          Need(is_places ? *size : std::min(*size, kMost) * kWindowsInShare,
-               ratio);
+          Need(is_places ? *size : std::min(*size, kMost) * windows, ratio);
         }
       }
       if (facts.changes_count || node.has_interleave()) ratio.reset();
@@ -411,6 +422,7 @@ class Divider final {
   std::vector<int> local_;
   int source_ = -1;
   int root_ = -1;  // of the remote plan
+  const bool in_rounds_;
   int stitch_ = -1;
   int passes_ = -1;
   Division result_;
@@ -423,9 +435,9 @@ bool Division::needs_order() const {
                      [](const Moved& each) { return each.needs_order; });
 }
 
-absl::StatusOr<Division> Divide(const Plan& plan) {
+absl::StatusOr<Division> Divide(const Plan& plan, bool in_rounds) {
   PENSTOCK_ASSIGN_OR_RETURN(Draft draft, Draft::Make(plan, "", 0));
-  return Divider(std::move(draft)).Run();
+  return Divider(std::move(draft), in_rounds).Run();
 }
 
 }  // namespace penstock::plan

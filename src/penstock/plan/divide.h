@@ -105,6 +105,9 @@ inline constexpr int64_t kMaxSharedBytes = int64_t{64} << 20;
 
 // InvalidArgument, located, if the plan cannot be divided: says what stands in
 // the way and what to do. REQUIRES: the plan is valid, and no sub-plan.
-absl::StatusOr<Division> Divide(const Plan& plan);
+// `in_rounds`: each reader has an element of every round of them, so what makes
+// batches is run in shares, though it leaves out rows at the end of each; they
+// are larger then.
+absl::StatusOr<Division> Divide(const Plan& plan, bool in_rounds = false);
 
 }  // namespace penstock::plan

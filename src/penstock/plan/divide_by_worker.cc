@@ -173,14 +173,15 @@ absl::StatusOr<Division> DivideByWorker(const Plan& plan,
 
 absl::StatusOr<Division> DivideFor(const Plan& plan,
                                    Distribution::Visitation visitation,
-                                   Distribution::Sharding sharding) {
+                                   Distribution::Sharding sharding,
+                                   bool in_rounds) {
   if (visitation == Distribution::EACH_WORKER ||
       visitation == Distribution::STATIC) {
     return DivideByWorker(plan, visitation, sharding);
   }
   PENSTOCK_ASSIGN_OR_RETURN(const Draft draft, Draft::Make(plan, "", 0));
   PENSTOCK_RETURN_IF_ERROR(FindHint(draft, /*may_have=*/false).status());
-  return Divide(plan);
+  return Divide(plan, in_rounds);
 }
 
 }  // namespace penstock::plan

@@ -28,6 +28,7 @@ absl::StatusOr<Division> DivideByWorker(const Plan& plan,
 // The same, or Divide(), as the visitation needs it.
 absl::StatusOr<Division> DivideFor(const Plan& plan,
                                    Distribution::Visitation visitation,
-                                   Distribution::Sharding sharding);
+                                   Distribution::Sharding sharding,
+                                   bool in_rounds = false);
 
 }  // namespace penstock::plan

@@ -264,6 +264,26 @@ TEST(DivisionTest, SharesHoldFourWindows) {
   EXPECT_EQ(all.windows[0].rows, std::nullopt);
 }
 
+TEST(DivideTest, TokensComeTogetherInAShare) {
+  const auto tokens = [](bool drop_remainder) {
+    Node node;
+    plan::BatchByTokens* op = node.mutable_batch_by_tokens();
+    *op->mutable_length() = Identity();
+    op->set_max_tokens(100);
+    op->set_window(10);
+    op->set_drop_remainder(drop_remainder);
+    return AppendOrDie({Map(Range(500), Identity())}, std::move(node));
+  };
+  const Division division = DivideOrDie(tokens(false));
+  EXPECT_THAT(Names(division.remote), HasSubstr("batch_by_tokens"));
+  ASSERT_THAT(division.windows, SizeIs(1));
+  EXPECT_EQ(division.windows[0].rows, 10);
+  EXPECT_EQ(division.least_rows, 40);
+  const Division dropping = DivideOrDie(tokens(true));
+  ASSERT_THAT(dropping.moved, SizeIs(1));
+  EXPECT_THAT(dropping.moved[0].why, HasSubstr("is to happen once"));
+}
+
 TEST(DivideTest, SaysWhatStandsInTheWay) {
   const struct {
     std::string name;

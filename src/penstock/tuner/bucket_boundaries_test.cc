@@ -50,11 +50,12 @@ TEST(BucketBoundariesTest, LeavesOutWhatABatchCannotHold) {
 }
 
 TEST(BucketBoundariesTest, ABatchOfAsManyIsAsGood) {
-  // 60 to 64 tokens: 16 rows either way. Parting 33 from 50 would save padding
-  // alone: 31 rows and 20.
-  EXPECT_THAT(BoundariesOf({{30, 9}, {50, 9}, {60, 9}, {64, 9}},
-                           {.shapes = 3, .max_tokens = 1024}),
-              ElementsAre(31, 51, 65));
+  const std::vector<LengthCount> lengths = {
+      {10, 9}, {12, 9}, {500, 9}, {512, 9}};
+  EXPECT_THAT(BoundariesOf(lengths, {.shapes = 3}), ElementsAre(13, 501, 513));
+  // Two rows fit, of 500 as of 512: to part them would save no batch.
+  EXPECT_THAT(BoundariesOf(lengths, {.shapes = 3, .max_tokens = 1024}),
+              ElementsAre(11, 13, 513));
 }
 
 TEST(BucketBoundariesTest, Refuses) {

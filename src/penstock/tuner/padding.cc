@@ -75,7 +75,7 @@ Report::Fix FixOf(const plan::Snapshot::Node& measured, Report::Node& node) {
                                    boundaries, " in place of ", WhereOf(node))
                     : absl::StrCat("set ", boundaries, " of ", WhereOf(node)));
   fix.set_why(absl::StrFormat(
-      "would lower padding from %.0f %% to at most %.0f %% of what it gives: "
+      "would lower padding from %.0f %% to about %.0f %% of what it gives: "
       "less work for who takes it",
       100 * padding.share(), 100 * best.padding_share));
   return fix;

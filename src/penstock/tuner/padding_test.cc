@@ -54,7 +54,7 @@ TEST(PaddingTest, OffersBucketsForABatch) {
             "use bucket_by_sequence_length with bucket_boundaries=[11, 101] in "
             "place of pads_3 at train.py:7");
   EXPECT_THAT(report.fixes(0).why(),
-              HasSubstr("padding from 68 % to at most 0 %"));
+              HasSubstr("padding from 68 % to about 0 %"));
   EXPECT_TRUE(report.fixes(0).needs_the_user());
   EXPECT_EQ(report.fixes(0).expected().middle(), 5);
 }

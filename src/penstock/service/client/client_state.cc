@@ -167,7 +167,7 @@ ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
     }
     // They count as had: a state made now goes on after them.
     const uint64_t gap = head.position - bundle.received;
-    missed_ += gap;
+    if (has_come_) missed_ += gap;  // else it was not there yet
     bundle.received += gap;
     bundle.taken += gap;
     bundle.given += gap;
@@ -177,6 +177,7 @@ ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
     taken.skip = bundle.received - head.position;
     taken.take = end - bundle.received;
     bundle.received = bundle.end = end;
+    has_come_ = true;
   }
   if (settings_.may_skip) taken.end = bundle.end;
   if (head.is_end) {

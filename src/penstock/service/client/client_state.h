@@ -32,8 +32,8 @@ struct FrameHead {
   uint64_t attempt = 0;
   uint64_t position = 0;  // of its first item
   uint64_t items = 0;
-  bool is_end = false;  // nothing comes after it
-  uint64_t digest = 0;  // is_end: of all items of the bundle
+  bool is_end = false;   // nothing comes after it
+  uint64_t digest = 0;   // is_end: of all items of the bundle
   bool is_gone = false;  // is_end: there was nothing of it any more
 };
 
@@ -170,7 +170,8 @@ class ClientState final {
   uint64_t low_ = 0;
   mutable uint64_t next_to_take_;  // in order: those before it were taken
   const uint64_t seed_;
-  uint64_t missed_ = 0;  // inside bundles
+  bool has_come_ = false;  // an item
+  uint64_t missed_ = 0;    // inside bundles
   uint64_t told_missed_items_ = 0;
   uint64_t told_missed_bundles_ = 0;
   bool has_nothing_left_ = false;

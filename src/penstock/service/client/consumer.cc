@@ -109,13 +109,14 @@ absl::StatusOr<Consumer::Source> Consumer::SourceOf(
   PENSTOCK_ASSIGN_OR_RETURN(
       plan::Division division,
       plan::DivideFor(distribution.plan(), distribution.visitation(),
-                      distribution.sharding()));
+                      distribution.sharding(), distribution.consumers() > 0));
   ServiceLink::Pipeline pipeline;
   pipeline.registered = distribution.registered();
   if (pipeline.registered.empty()) {
     PENSTOCK_ASSIGN_OR_RETURN(
         PlanBundle bundle, BundleOf(distribution, options_.defaults,
                                     options_.directory, environment.sources));
+    bundle.set_in_rounds(distribution.consumers() > 0);
     if (division.by_worker) {
       bundle.set_visitation(distribution.visitation());
       bundle.set_sharding(distribution.sharding());

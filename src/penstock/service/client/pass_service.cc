@@ -235,8 +235,8 @@ absl::Status Pass::Open() {
         now - start > patience) {
       return absl::UnavailableError(
           absl::StrCat("a dispatcher must answer at ", options_.link->address(),
-                       "; got none within ", patience / 1'000'000'000,
-                       " s (", status.message(), ")"));
+                       "; got none within ", patience / 1'000'000'000, " s (",
+                       status.message(), ")"));
     }
     if (warned == 0 && (has_answered || is_recovery)) warned = start;
     if (now - warned > kWarnNanos && options_.environment.warn) {
@@ -272,6 +272,10 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   settings.iteration = options_.iteration;
   std::optional<ConsumerState> state;
   uint64_t row = reply.row();
+  // Rows before it come, and are left out.
+  if (!resumed_ && options_.states.empty() && request.group().has_row()) {
+    first_row_ = request.group().row();
+  }
   if (!resumed_ && !options_.states.empty()) {
     settings.epoch_number = options_.states[0].epoch_number();
     settings.iteration = options_.states[0].iteration();
@@ -301,9 +305,10 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   }
   if (options_.distribution.share() == kShareAuto && reply.members_size() > 1 &&
       options_.environment.warn) {
-    options_.environment.warn(absl::StrCat(
-        "share=\"auto\": job '", options_.job, "' has what workers compute for ",
-        absl::StrJoin(reply.members(), ", ")));
+    options_.environment.warn(
+        absl::StrCat("share=\"auto\": job '", options_.job,
+                     "' has what workers compute for ",
+                     absl::StrJoin(reply.members(), ", ")));
   }
   woken = WakeReader();
 }

@@ -23,6 +23,9 @@ std::optional<Group> GroupOf(const plan::Distribution& distribution,
     group.set_name(distribution.job());
     group.set_lanes(distribution.consumers());
     group.set_lane(distribution.consumer());
+    if (distribution.has_from_round()) {
+      group.set_row(distribution.from_round());
+    }
     return group;
   }
   if (distribution.share().empty()) return std::nullopt;
@@ -102,10 +105,13 @@ void Pass::WarnOfMissed() {
   if (warned_missed_ns_ != 0 && now - warned_missed_ns_ < kWarnNanos) return;
   warned_missed_ns_ = now;
   warned_missed_ = missed;
-  options_.environment.warn(absl::StrCat(
-      "job '", options_.job, "' is slower than others that share its pipeline: "
-      "it has missed ", missed, " elements\n  With share_policy=\"wait\" the "
-      "others wait for it."));
+  options_.environment.warn(
+      absl::StrCat("job '", options_.job,
+                   "' is slower than others that share its pipeline: "
+                   "it has missed ",
+                   missed,
+                   " elements\n  With share_policy=\"wait\" the "
+                   "others wait for it."));
 }
 
 }  // namespace penstock::service

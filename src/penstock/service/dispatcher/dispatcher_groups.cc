@@ -32,9 +32,9 @@ std::string PolicyOf(const Group& group) {
 
 bool DispatcherState::IsLive(const Run& run, int64_t now_ms) const {
   return std::ranges::any_of(run.epochs, [&](const auto& epoch) {
-    return std::ranges::any_of(
-        epoch.second.sessions,
-        [&](const auto& session) { return IsLive(session.second, now_ms); });
+    return std::ranges::any_of(epoch.second.sessions, [&](const auto& session) {
+      return IsLive(session.second, now_ms);
+    });
   });
 }
 
@@ -94,8 +94,8 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
   if (request.states_size() > 0 && group.lanes() > 0 &&
       request.states(0).seed() != 0 &&
       request.states(0).seed() != record.seed()) {
-    return other("seed",
-                 "begun anew", "a state of before: load one in each of them");
+    return other("seed", "begun anew",
+                 "a state of before: load one in each of them");
   }
   return absl::OkStatus();
 }
@@ -114,7 +114,9 @@ void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
 
 bool DispatcherState::MayRejoin(const Run& run, const OpenRequest& request,
                                 int64_t now_ms) const {
-  if (request.on_existing() == OpenRequest::ATTACH) return true;
+  if (request.on_existing() == OpenRequest::ATTACH || IsLive(run, now_ms)) {
+    return true;
+  }
   const Run* other = LiveMember(request.group(), request.job(), now_ms);
   return other != nullptr &&
          other->record.group().founder() == run.record.group().founder();
@@ -125,33 +127,40 @@ absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
   const Pass pass{request.epoch(), request.iteration()};
   const Group& group = run.record.group();
   const std::string who =
-      absl::StrCat("consumer ", group.lane(), " of ", group.lanes(),
-                   " of '", group.name(), "'");
+      absl::StrCat("consumer ", group.lane(), " of ", group.lanes(), " of '",
+                   group.name(), "'");
   Epoch& epoch = run.epochs.at(pass.name());
   const auto session = epoch.sessions.find(request.slot());
   if (session != epoch.sessions.end() && IsLive(session->second, now_ms) &&
       request.on_existing() != OpenRequest::ATTACH) {
     return absl::AlreadyExistsError(absl::StrCat(
-        who, " is being read by somebody else: give this one another number, "
+        who,
+        " is being read by somebody else: give this one another number, "
         "or on_existing=\"attach\" to take its place"));
   }
   if (request.on_existing() != OpenRequest::ATTACH) {
     return absl::FailedPreconditionError(absl::StrCat(
-        who, " has begun before, and the others go on\n  Load its state, or "
+        who,
+        " has begun before, and the others go on\n  Load its state, or "
         "use on_existing=\"attach\" to go on at the round that the others "
         "have reached, or another job name for all to begin anew."));
   }
   // They say it in their next beats.
   const SharedTable* table = epoch.state->table();
   if (table == nullptr || (epoch.is_recovered && is_in_grace_)) {
-    return absl::UnavailableError(
-        absl::StrCat("where the others of '", group.name(), "' are is not "
-                     "known yet"));
+    return absl::UnavailableError(absl::StrCat("where the others of '",
+                                               group.name(),
+                                               "' are is not "
+                                               "known yet"));
   }
-  const SharedTable::Place* place = table->Furthest(group.lane());
-  if (place == nullptr && epoch.is_recovered) {
+  const bool has_row = request.group().has_row();
+  const SharedTable::Place* place = has_row
+                                        ? table->Before(request.group().row())
+                                        : table->Furthest(group.lane());
+  if (place == nullptr && epoch.is_recovered && !has_row) {
     return absl::FailedPreconditionError(absl::StrCat(
-        who, " has begun before, and nobody says how far it was\n  Load its "
+        who,
+        " has begun before, and nobody says how far it was\n  Load its "
         "state, or use another job name for all to begin anew."));
   }
   const uint64_t manifest = epoch.manifest;
@@ -172,8 +181,8 @@ absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
   Epoch& made =
       BeginGeneration(run, pass, generation, progress, manifest, writes);
   made.first_row = row;
-  Say("consumer_rejoined", {{"job", run.record.job()},
-                            {"row", absl::StrCat(row)}});
+  Say("consumer_rejoined",
+      {{"job", run.record.job()}, {"row", absl::StrCat(row)}});
   return absl::OkStatus();
 }
 
@@ -197,8 +206,7 @@ void DispatcherState::SetTable(Epoch& epoch) {
   const Run* run = FindRun(epoch.state->id().run());
   if (run == nullptr || !run->record.has_group()) return;
   epoch.state->SetTable(&tables_[HashOf(run->record, epoch.pass.number,
-                                        epoch.pass.iteration,
-                                        epoch.manifest)]);
+                                        epoch.pass.iteration, epoch.manifest)]);
 }
 
 void DispatcherState::FollowOthers(Epoch& epoch, Writes& writes) {

@@ -70,8 +70,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
         }
         has_opened = true;
         is_retry = IsSame(session.opener, request.opener());
-        is_anothers =
-            session.opener.consumer() != request.opener().consumer();
+        is_anothers = session.opener.consumer() != request.opener().consumer();
       }
     }
     const bool is_same = CheckSame(*run, request).ok();

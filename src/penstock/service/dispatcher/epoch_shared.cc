@@ -32,6 +32,8 @@ bool EpochState::SkipToOthers() {
   next_ = NextNew(next_);
   const std::optional<uint64_t> first = table_->first();
   if (!first || *first <= next_) return false;
+  // One that comes late has missed nothing yet.
+  const bool has_begun = !done_.empty() || !begun_.empty();
   // Those that it has begun are its own.
   for (uint64_t number = next_; number < *first;) {
     if (begun_.contains(number)) {
@@ -39,13 +41,14 @@ bool EpochState::SkipToOthers() {
       continue;
     }
     const auto next = begun_.upper_bound(number);
-    const uint64_t end = next == begun_.end() || next->first > *first
-                             ? *first
-                             : next->first;
+    const uint64_t end =
+        next == begun_.end() || next->first > *first ? *first : next->first;
     done_.AddRun(number, end);
     folded_.AddRun(number, end);
-    missed_bundles_ += end - number;
-    missed_items_ += table_->ItemsIn(number, end);
+    if (has_begun) {
+      missed_bundles_ += end - number;
+      missed_items_ += table_->ItemsIn(number, end);
+    }
     number = end;
   }
   skipped_to_ = *first;

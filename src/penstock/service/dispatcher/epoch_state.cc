@@ -328,8 +328,7 @@ std::vector<EpochState::Given> EpochState::HeldBy(uint64_t worker) const {
   if (it == lent_.end()) return held;
   for (const uint64_t number : it->second) {
     const Bundle& bundle = begun_.at(number);
-    held.push_back(
-        {number, bundle.attempt, *bundle.slot, bundle.is_following});
+    held.push_back({number, bundle.attempt, *bundle.slot, bundle.is_following});
   }
   return held;
 }

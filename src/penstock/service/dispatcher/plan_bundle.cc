@@ -69,7 +69,8 @@ absl::Status ValidateShares(const std::string& bytes, Visitation visitation) {
         "expected a pipeline that is divided for ", Visitation_Name(visitation),
         "; got one for ", Distribution::Visitation_Name(bundle.visitation())));
   }
-  return plan::DivideFor(plan, divided, bundle.sharding()).status();
+  return plan::DivideFor(plan, divided, bundle.sharding(), bundle.in_rounds())
+      .status();
 }
 
 }  // namespace penstock::service

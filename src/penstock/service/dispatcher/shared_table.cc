@@ -52,6 +52,15 @@ void SharedTable::SetPlace(uint32_t lane, const ConsumerState& place,
   places_[lane] = {place, row};
 }
 
+const SharedTable::Place* SharedTable::Before(uint64_t row) const {
+  const Place* furthest = nullptr;
+  for (const auto& [each, place] : places_) {
+    if (place.row > row) continue;
+    if (furthest == nullptr || place.row > furthest->row) furthest = &place;
+  }
+  return furthest;
+}
+
 const SharedTable::Place* SharedTable::Furthest(uint32_t lane) const {
   const Place* furthest = nullptr;
   for (const auto& [each, place] : places_) {

@@ -39,6 +39,8 @@ class SharedTable final {
   // That of the furthest but `lane`, or its own if there is no other; null:
   // nobody has begun.
   const Place* Furthest(uint32_t lane) const;
+  // The furthest that is not after `row`; null: there is none.
+  const Place* Before(uint64_t row) const;
 
   // Epochs that look here. They keep it up to date themselves.
   std::set<EpochName>& members() { return members_; }

@@ -49,8 +49,8 @@ absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
   ready->defaults = parsed.defaults();
   ready->directory = parsed.directory();
   PENSTOCK_ASSIGN_OR_RETURN(
-      ready->division,
-      plan::DivideFor(plan, parsed.visitation(), parsed.sharding()));
+      ready->division, plan::DivideFor(plan, parsed.visitation(),
+                                       parsed.sharding(), parsed.in_rounds()));
   PENSTOCK_ASSIGN_OR_RETURN(
       ready->pipeline,
       engine::Pipeline::Build(ready->division.remote, ready->defaults,

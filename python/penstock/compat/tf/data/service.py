@@ -13,12 +13,12 @@ from penstock._engine import binary_path
 from penstock._errors import (
     InvalidArgumentError,
     UnavailableError,
-    UnimplementedError,
 )
 from penstock._location import refused
 from penstock.compat.tf._dataset import Dataset
 
 __all__ = [
+    "CrossTrainerCache",
     "DispatchServer",
     "DispatcherConfig",
     "ShardingPolicy",
@@ -48,6 +48,20 @@ _OLD = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class CrossTrainerCache:
+    """Has trainers with one `job_name` share what workers compute."""
+
+    trainer_id: str
+
+    def __post_init__(self) -> None:
+        if not self.trainer_id:
+            raise refused(
+                InvalidArgumentError,
+                f"trainer_id must not be empty; got {self.trainer_id!r}",
+            )
+
+
 def distribute(
     processing_mode: Any,
     service: Any,
@@ -68,15 +82,6 @@ def distribute(
             "processing_mode must be a ShardingPolicy; got "
             f"{processing_mode!r}",
         )
-    for name, given in (
-        ("consumer_index", consumer_index),
-        ("num_consumers", num_consumers),
-        ("cross_trainer_cache", cross_trainer_cache),
-    ):
-        if given is not None:
-            raise refused(
-                UnimplementedError, f"{name} is not offered; got {given!r}"
-            )
     if not isinstance(service, str):  # (protocol, address)
         service = service[1]
     codecs = {"AUTO": None, "SNAPPY": "lz4", None: "none"}
@@ -95,6 +100,21 @@ def distribute(
     elif policy is not ShardingPolicy.DYNAMIC:
         settings["visitation"] = "static"
         settings["sharding"] = policy.name.lower()
+    # Several trainers have the same, which is not for each worker to choose.
+    if num_consumers is not None:
+        settings["visitation"] = "exactly_once"
+        settings["consumer"] = 0 if consumer_index is None else consumer_index
+        settings["num_consumers"] = num_consumers
+    if cross_trainer_cache is not None:
+        if not job_name:
+            raise refused(
+                InvalidArgumentError,
+                "job_name must be given with cross_trainer_cache; got "
+                f"{job_name!r}",
+            )
+        settings["visitation"] = "at_most_once"
+        settings["share"] = job_name
+        settings["job"] = f"{job_name}/{cross_trainer_cache.trainer_id}"
     address = service.split("://")[-1]
     return lambda dataset: dataset._then(
         dataset._ds.distribute(address, **settings)

@@ -1,0 +1,301 @@
+"""Replicas that train in step, and have the elements of a round, one each."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from servers import wait_until
+from test_sharing import state_of
+
+import penstock as ps
+
+Dataset = ps.Dataset
+
+
+def rounds(ds, service, job, n, **more):
+    """One dataset for each of n consumers."""
+    return [
+        ds.distribute(
+            service.address, job=job, consumer=i, num_consumers=n, **more
+        )
+        for i in range(n)
+    ]
+
+
+def in_step(consumers):
+    """Each round, as all of them had it; they must end at the same one."""
+    its = [iter(each) for each in consumers]
+    while True:
+        got = [next(it, None) for it in its]
+        if all(x is None for x in got):
+            return
+        assert all(x is not None for x in got), "some have ended, others not"
+        yield got
+
+
+def lengths_of(rng, count):
+    """Like those of sentences: many short ones, some long."""
+    return np.minimum(1 + rng.lognormal(3, 0.6, count).astype(np.int64), 200)
+
+
+class TestRounds:
+    def test_a_round_has_consecutive_elements(self, service):
+        got = list(in_step(rounds(Dataset.range(1_000), service, "c1", 4)))
+        assert all(x[3] - x[0] == 3 for x in got if x[0] % 4 == 0)
+        flat = sorted(int(x) for each in got for x in each)
+        assert len(flat) == len(set(flat)) == 1_000
+
+    def test_the_rest_is_dropped_for_all(self, service):
+        got = list(in_step(rounds(Dataset.range(1_003), service, "c2", 4)))
+        assert len(got) == 250
+        flat = [int(x) for each in got for x in each]
+        assert len(set(flat)) == 1_000
+
+    def test_remainders_of_batches_make_rounds(self, service):
+        ds = Dataset.range(10_000).batch(7, drop_remainder=True)
+        got = list(in_step(rounds(ds, service, "c3", 3)))
+        flat = [int(x) for each in got for batch in each for x in batch]
+        assert len(flat) == len(set(flat))
+        assert len(flat) > 10_000 - 2 * 3 * 7
+        assert {len(batch) for each in got for batch in each} == {7}
+
+    def test_buckets_are_of_like_size(self, service):
+        lengths = lengths_of(np.random.default_rng(5), 20_000)
+        ds = Dataset.from_tensor_slices(lengths)
+        ds = ds.map(lambda n: ps.fill([n], n))
+        ds = ds.bucket_by_sequence_length(
+            lambda x: ps.size(x),
+            bucket_boundaries=[10, 20, 30, 50, 80],
+            bucket_batch_sizes=[32] * 6,
+            drop_remainder=True,
+        )
+        unlike = 0
+        total = 0
+        for got in in_step(rounds(ds, service, "c4", 4)):
+            longest = [batch.shape[1] for batch in got]
+            total += 1
+            unlike += max(longest) > 1.7 * min(longest)
+        assert total > 100
+        assert unlike <= total * 0.1
+
+    def test_equal_for_a_seed_and_any_workers(self):
+        ds = Dataset.range(5_000).shuffle(100, seed=3).batch(4)
+        seen = []
+        for workers in (1, 3):
+            with ps.LocalService(workers=workers, cpu=1) as service:
+                got = in_step(rounds(ds, service, "same", 2))
+                seen.append([[x.tolist() for x in each] for each in got])
+        assert seen[0] == seen[1]
+
+
+class TestFailures:
+    def test_a_killed_worker_breaks_no_round(self):
+        with ps.LocalService(workers=2, cpu=1) as service:
+            ds = Dataset.range(100_000).map(lambda x: x + 1).batch(10)
+            got = []
+            for each in in_step(rounds(ds, service, "killed", 3)):
+                got.append([x.tolist() for x in each])
+                if len(got) == 100:
+                    os.kill(service.worker_pids[0], signal.SIGKILL)
+            flat = [x for each in got for batch in each for x in batch]
+            assert len(flat) == len(set(flat))
+            assert len(flat) > 100_000 - 2 * 3 * 10
+
+    def test_all_go_on_from_one_checkpoint(self, service):
+        ds = Dataset.range(4_001).shuffle(50, seed=1).batch(3)
+        make = lambda: [  # noqa: E731
+            iter(each) for each in rounds(ds, service, "resumed", 3)
+        ]
+        its = make()
+        for _ in range(200):
+            for it in its:
+                next(it)
+        states = [it.state_dict() for it in its]
+        rest = [[x.tolist() for x in it] for it in its]
+        again = make()
+        for it, state in zip(again, states, strict=True):
+            it.load_state_dict(state)
+        assert [[x.tolist() for x in it] for it in again] == rest
+        assert len({len(each) for each in rest}) == 1
+
+    def test_one_goes_on_from_its_state(self, service):
+        ds = Dataset.range(3_000)
+        its = [iter(each) for each in rounds(ds, service, "one", 2)]
+        for _ in range(100):
+            pairs = [int(next(it)) for it in its]
+        state = its[1].state_dict()
+        its[1].close()
+        back = iter(rounds(ds, service, "one", 2)[1])
+        back.load_state_dict(state)
+        while (left := next(its[0], None)) is not None:
+            pairs = [int(left), int(next(back))]
+            assert pairs[1] == pairs[0] + 1
+        assert next(back, None) is None
+
+    def test_one_without_a_state_goes_on_with_the_others(self, service):
+        ds = Dataset.range(10**8).repeat()
+        its = [iter(each) for each in rounds(ds, service, "back", 2)]
+        for _ in range(50):
+            [next(it) for it in its]
+        its[1].close()
+        with pytest.raises(
+            (ps.AlreadyExistsError, ps.FailedPreconditionError),
+            match='on_existing="attach"',
+        ):
+            next(iter(rounds(ds, service, "back", 2)[1]))
+        back = iter(
+            rounds(ds, service, "back", 2, on_existing="attach", from_round=50)[
+                1
+            ]
+        )
+        # The other one has had 50, and waits.
+        assert int(next(back)) == int(next(its[0])) + 1
+
+    def test_one_that_is_not_told_the_round_finds_it(self, service):
+        """The service knows it but for the last few, which came together."""
+        ds = Dataset.range(10**9).repeat().batch(50_000)
+        its = [iter(each) for each in rounds(ds, service, "found", 2)]
+        for _ in range(40):
+            last = [int(next(it)[0]) for it in its]
+        its[1].close()
+
+        def is_known():
+            jobs = state_of(service.address)["jobs"]
+            (job,) = (job for job in jobs if job["job"] == "found[0/2]")
+            return int(job["epochs"][0]["consumers"][0]["row"]) >= 25
+
+        wait_until(is_known)
+        back = iter(rounds(ds, service, "found", 2, on_existing="attach")[1])
+        assert abs(int(next(back)[0]) - last[1]) <= 15 * 100_000
+
+    def test_a_slow_one_is_waited_for_by_nobody_but_the_trainer(self, service):
+        ds = Dataset.range(2_000)
+        a, b = rounds(ds, service, "slow-c", 2)
+        assert len([int(x) for x in a]) == 1_000
+        got = [int(x) for x in b]
+        assert len(got) == 1_000
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("more", "says"),
+        [
+            ({"consumer": 2, "num_consumers": 2}, r"in \[0, 2\)"),
+            ({"consumer": -1, "num_consumers": 2}, "negative"),
+            ({"num_consumers": 0}, "at least 1"),
+            ({"consumer": 1}, "num_consumers must be given"),
+            ({"consumer": "all"}, '"auto"'),
+            ({"num_consumers": 2, "num_readers": 2}, "num_readers"),
+            (
+                {"num_consumers": 2, "visitation": "at_most_once"},
+                "exactly_once",
+            ),
+            ({"num_consumers": 2, "on_existing": "fresh"}, "another name"),
+        ],
+    )
+    def test_settings(self, more, says):
+        with pytest.raises((ValueError, TypeError), match=says):
+            Dataset.range(10).distribute(
+                "penstock://localhost:1", job="j", **more
+            )
+
+    def test_no_job(self):
+        with pytest.raises(ps.InvalidArgumentError, match="job must be given"):
+            Dataset.range(10).distribute(
+                "penstock://localhost:1", num_consumers=2
+            )
+
+    def test_what_counts_elements(self):
+        with pytest.raises(ps.InvalidArgumentError, match="take"):
+            Dataset.range(10).filter(lambda x: x > 2).take(5).distribute(
+                "penstock://localhost:1", job="j", num_consumers=2
+            )
+
+    def test_other_numbers_of_consumers(self, service):
+        ds = Dataset.range(100)
+        it = iter(rounds(ds, service, "numbers", 2)[0])
+        next(it)
+        with pytest.raises(ps.InvalidArgumentError) as e:
+            next(iter(rounds(ds, service, "numbers", 3)[1]))
+        assert "num_consumers" in str(e.value)
+        assert "has 2" in str(e.value)
+        assert int(next(it)) == 2
+
+    def test_an_index_twice(self, service):
+        ds = Dataset.range(100)
+        it = iter(rounds(ds, service, "twice", 2)[0])
+        next(it)
+        with pytest.raises(ps.AlreadyExistsError, match="consumer 0 of 2"):
+            next(iter(rounds(ds, service, "twice", 2)[0]))
+
+    def test_states_of_others(self, service):
+        ds = Dataset.range(100)
+        its = [iter(each) for each in rounds(ds, service, "others", 2)]
+        states = []
+        for it in its:
+            next(it)
+            states.append(it.state_dict())
+            it.close()
+        it = iter(rounds(ds, service, "others", 3)[0])
+        with pytest.raises(ps.InvalidArgumentError, match="As many consumers"):
+            it.load_state_dict(states)
+            next(it)
+
+    def test_a_function_that_raises(self, service):
+        ds = Dataset.range(100).map(lambda x: ps.fill([x - 50], x))
+        ds = ds.bucket_by_sequence_length(
+            lambda x: ps.size(x), [10, 20], [2, 2, 2]
+        )
+        a, b = (iter(each) for each in rounds(ds, service, "raises", 2))
+        failures = 0
+        for it in (a, b):
+            while True:
+                try:
+                    if next(it, None) is None:
+                        break
+                except ps.InvalidArgumentError:
+                    failures += 1
+        assert failures >= 1
+
+
+class TestRanks:
+    def test_of_the_environment(self, monkeypatch):
+        monkeypatch.setenv("RANK", "3")
+        monkeypatch.setenv("WORLD_SIZE", "8")
+        ds = Dataset.range(10).distribute(
+            "penstock://localhost:1", job="j", consumer="auto"
+        )
+        assert "consumer 3 of 8" in str(ds.describe())
+
+    def test_of_nobody(self, monkeypatch):
+        monkeypatch.delenv("RANK", raising=False)
+        monkeypatch.delenv("WORLD_SIZE", raising=False)
+        monkeypatch.setitem(__import__("sys").modules, "jax", None)
+        with pytest.raises(ps.FailedPreconditionError, match="WORLD_SIZE"):
+            Dataset.range(10).distribute(
+                "penstock://localhost:1", job="j", consumer="auto"
+            )
+
+
+def test_replicas_in_threads(service):
+    """All at once, with a barrier as a training step has it."""
+    n = 4
+    barrier = threading.Barrier(n, timeout=60)
+    steps = [[] for _ in range(n)]
+    ds = Dataset.range(4_000).batch(5)
+
+    def train(i):
+        for batch in rounds(ds, service, "threads", n)[i]:
+            steps[i].append(batch.tolist())
+            barrier.wait()
+
+    threads = [threading.Thread(target=train, args=(i,)) for i in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {len(each) for each in steps} == {200}
+    flat = sorted(x for each in steps for batch in each for x in batch)
+    assert flat == list(range(4_000))
