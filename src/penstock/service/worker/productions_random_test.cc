@@ -19,7 +19,7 @@ using plan_testing::Batch;
 using plan_testing::Map;
 using plan_testing::Range;
 
-constexpr int64_t kRows = 30'000;
+constexpr int64_t kRows = 10'000;
 
 struct Trial {
   uint64_t seed = 0;
@@ -87,9 +87,9 @@ class ProductionsRandomTest : public ProductionsTest {
 };
 
 TEST_F(ProductionsRandomTest, WaitGivesEverythingToEveryone) {
-  for (uint64_t seed = 1; seed <= 18; ++seed) {
-    const int64_t budget = 50'000 << (seed % 4);
-    spill_bytes_ = seed % 3 == 0 ? 100'000 << (seed % 2) : 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    const int64_t budget = 20'000 << (seed % 4);
+    spill_bytes_ = seed % 3 == 0 ? 40'000 << (seed % 2) : 0;
     // A production may always have one frame.
     most_bytes_ = budget + 4 * 140'000;
     Make(Map(Range(kRows), AddConstant(1)), kRows, budget);
@@ -102,10 +102,10 @@ TEST_F(ProductionsRandomTest, WaitGivesEverythingToEveryone) {
 }
 
 TEST_F(ProductionsRandomTest, LanesStayInStep) {
-  for (uint64_t seed = 1; seed <= 18; ++seed) {
-    spill_bytes_ = seed % 3 == 0 ? 100'000 << (seed % 2) : 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    spill_bytes_ = seed % 3 == 0 ? 40'000 << (seed % 2) : 0;
     Make(Batch(Map(Range(kRows), AddConstant(1)), 3), kRows,
-         50'000 << (seed % 4));
+         20'000 << (seed % 4));
     const Texts expected = Expected(0, /*with_loose=*/false);
     const auto lanes = static_cast<uint32_t>(2 + seed % 2);
     const std::vector<Member> members =
@@ -124,7 +124,7 @@ TEST_F(ProductionsRandomTest, LanesStayInStep) {
 
 TEST_F(ProductionsRandomTest, SkipTellsWhatWasMissed) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
-    Make(Map(Range(kRows), AddConstant(1)), kRows, 50'000 << (seed % 4));
+    Make(Map(Range(kRows), AddConstant(1)), kRows, 20'000 << (seed % 4));
     for (const Member& member : Run({.seed = seed, .policy = Sharing::SKIP})) {
       EXPECT_EQ(member.items.size() + member.missed, kRows) << seed;
     }

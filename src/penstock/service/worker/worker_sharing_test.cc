@@ -23,7 +23,7 @@ using plan_testing::Range;
 using plan_testing::Shuffle;
 using testing::IsEmpty;
 
-constexpr int64_t kMany = 200'000;
+constexpr int64_t kMany = 100'000;
 
 class WorkerSharingTest : public WorkerServerTest {
  protected:
