@@ -200,6 +200,7 @@ TEST_F(ProductionsTest, SkipWaitsForNobody) {
   fast.Attach(0);
   slow.Attach(0);
   Begin();
+  fast.Read(1);
   slow.Read(1);
   fast.Read();
   EXPECT_EQ(fast.items, Expected());
