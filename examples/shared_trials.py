@@ -39,7 +39,11 @@ def trial(options: argparse.Namespace) -> None:
         ds = ds.to_jax()
     elif options.framework == "torch":
         ds = ds.to_torch()
-    print(sum(1 for _ in ds))
+    batches = iter(ds)
+    next(batches)
+    print("ready", flush=True)
+    sys.stdin.readline()  # all have begun
+    print(1 + sum(1 for _ in batches))
 
 
 def cpu_seconds(pids: list[int]) -> float:
@@ -62,11 +66,17 @@ def cost(service: ps.LocalService, count: int, share: str, options) -> float:
                 *("--batches", str(options.batches)),
                 *("--framework", options.framework),
             ],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         for i in range(count)
     ]
+    for process in processes:
+        process.stdout.readline()
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
     had = [int(process.communicate()[0]) for process in processes]
     assert had == [options.batches] * count, had
     return cpu_seconds(service.worker_pids) - before
@@ -116,7 +126,7 @@ def plot(counts: list[int], shared: list[float], alone: list[float], path):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, nargs="+", default=[1, 2, 4, 8])
-    parser.add_argument("--batches", type=int, default=60)
+    parser.add_argument("--batches", type=int, default=200)
     parser.add_argument(
         "--framework", choices=("numpy", "jax", "torch"), default="numpy"
     )
@@ -129,7 +139,8 @@ def main() -> None:
         trial(options)
         return
     with ps.LocalService(workers=2, cpu=1) as service:
-        cost(service, 1, "", options)  # what is done once
+        cost(service, 1, "first", options)  # what is done once
+        cost(service, 1, "", options)
         one = cost(service, 1, "", options)
         print(f"{'trials':>8}{'shared':>10}{'each alone':>12}")
         shared, alone = [], []

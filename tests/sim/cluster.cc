@@ -472,10 +472,10 @@ class Cluster final {
 
   Site site_;
   std::vector<std::shared_ptr<ConsumerActor>> consumers_;
-  std::vector<Item> base_;         // had before the last restore
+  std::vector<Item> base_;                       // had before the last restore
   std::map<uint32_t, std::vector<Item>> bases_;  // the same by members
   std::map<uint32_t, uint64_t> first_rows_;      // of those
-  std::vector<Saved> checkpoint_;  // that it was made from
+  std::vector<Saved> checkpoint_;                // that it was made from
   int restarts_ = 0;
   uint64_t last_worker_ = 0;
   uint64_t last_consumer_ = 0;

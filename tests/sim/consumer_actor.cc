@@ -154,9 +154,9 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
   engine->client.emplace(settings, reply, resumed);
   if (!from) engine->place = first_row_ = reply.row();
   engine->feed.emplace(
-      RowFeed::Groups{site_.plan.group_size, site_.plan.group_rows,
-                      site_.plan.lanes(), slot_,
-                      [this](uint64_t bundle) { return site_.ItemsOf(bundle); }},
+      RowFeed::Groups{
+          site_.plan.group_size, site_.plan.group_rows, site_.plan.lanes(),
+          slot_, [this](uint64_t bundle) { return site_.ItemsOf(bundle); }},
       *engine->client, std::move(log), engine->place);
   // Where it is before the first row, too.
   saved_ = from ? *from : Saved{engine->feed->Seal(), engine->place, {}};

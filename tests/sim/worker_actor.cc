@@ -156,8 +156,8 @@ void WorkerActor::Compute() {
     auto items = static_cast<int64_t>(site_.ItemsOf(lease->bundle()));
     if (lease->has_sharing()) {
       const service::Sharing& sharing = lease->sharing();
-      const bool may_compute = sharing.policy() != service::Sharing::SKIP ||
-                               !sharing.is_following();
+      const bool may_compute =
+          sharing.policy() != service::Sharing::SKIP || !sharing.is_following();
       if (gone_.contains(sharing.production())) {
         items = 0;  // it is here
       } else if (may_compute) {

@@ -339,8 +339,8 @@ class Divider final {
         }
         constexpr int64_t kMost =
             std::numeric_limits<int64_t>::max() / kWindowsToLeave;
-        const bool is_batching = node.has_bucket_by_sequence_length() ||
-                                 node.has_batch_by_tokens();
+        const bool is_batching =
+            node.has_bucket_by_sequence_length() || node.has_batch_by_tokens();
         const int64_t windows =
             in_rounds_ && is_batching ? kWindowsToLeave : kWindowsInShare;
         if (size.has_value()) {

@@ -270,9 +270,7 @@ Chunk Pass::TakeFrom(uint64_t bundle, int64_t max_rows, bool is_given) {
   Chunk chunk = std::move(front.chunk);
   arrived_bytes_ -= front.bytes;
   const auto reader = readers_.find(bundle);
-  if (reader != readers_.end() && reader->second.reading != nullptr) {
-    reader->second.reading->AddCredit(front.bytes);
-  }
+  if (reader != readers_.end()) reader->second.AddCredit(front.bytes);
   queue.pop_front();
   is_turn_over_ = true;
   if (queue.empty()) {
@@ -485,8 +483,8 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
       arrived_bytes_ += arrived.bytes;
       arrived_[bundle].push_back(std::move(arrived));
       if (arrived_bytes_ >= options_.budget_bytes) client_->set_is_full(true);
-    } else if (reader->second.reading != nullptr) {
-      reader->second.reading->AddCredit(head.frame_bytes());
+    } else {
+      reader->second.AddCredit(head.frame_bytes());
     }
     if (head.is_end()) {
       Finished finished;

@@ -101,6 +101,15 @@ class Pass final : public ReadingSink,
     std::string address;
     std::shared_ptr<WorkerMemory> memory;  // that it looks at; null: none
     bool has_come = false;                 // a frame of it
+    uint64_t owed = 0;  // credit for frames that came before `reading` was set
+
+    void AddCredit(uint64_t bytes) {
+      if (reading != nullptr) {
+        reading->AddCredit(bytes);
+      } else {
+        owed += bytes;
+      }
+    }
   };
   // Loose rows that wait for others; or, of coordinated reads, items that are
   // to make a round.

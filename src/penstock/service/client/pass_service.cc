@@ -468,6 +468,9 @@ void Pass::StartReading(const ClientState::Read& read) {
     return;
   }
   reader->second.reading = std::move(reading);
+  if (const uint64_t owed = std::exchange(reader->second.owed, 0); owed > 0) {
+    reader->second.reading->AddCredit(owed);
+  }
 }
 
 void Pass::SayGoodbye() {

@@ -55,6 +55,9 @@ class Productions final : public std::enable_shared_from_this<Productions> {
     uint32_t first_segment = 0;  // what readers know the memory's first one by
     engine::Instances* instances = nullptr;
     std::shared_ptr<OutputBudget> budget;
+    // Of frames that all who read have had, for who comes later: until there
+    // are so many, each new one takes fresh memory, which costs.
+    int64_t retained_bytes = int64_t{512} << 20;
     absl::Duration patience = absl::Seconds(30);
     const Clock* clock = &SteadyClock();
     std::shared_ptr<SpillFile> spill;  // null: nothing goes to disk

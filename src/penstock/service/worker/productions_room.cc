@@ -53,6 +53,8 @@ bool Productions::MayAdd(uint64_t serial, Entry& entry, Garbage& garbage) {
   const bool has_share =
       entry.window.needed_bytes() * std::max<int64_t>(1, reading) <
       limit_bytes_;
+  const int64_t over = bytes_->load() - options_.retained_bytes;
+  if (over > 0) Evict(FrameWindow::Spare::kUnwanted, serial, over, garbage);
   int64_t excess =
       std::max(bytes_->load() - limit_bytes_,
                options_.budget->used_bytes() - options_.budget->limit_bytes()) +
