@@ -198,7 +198,7 @@ void Beater::Send() {
 }
 
 void Beater::OnAnswer(Call* call, const absl::Status& status) {
-  const std::unique_ptr<Call> owned(call);
+  std::unique_ptr<Call> owned(call);
   bool is_ending;
   bool is_first;
   bool is_refused;
@@ -239,6 +239,9 @@ void Beater::OnAnswer(Call* call, const absl::Status& status) {
   if (call->number == last_number_) is_poked_ = true;
   if (is_refused) is_ending_ = true;
   open_.erase(call);
+  // It holds the channel, whose last holder must not be one of gRPC's threads:
+  // Stop() goes on only when it is gone.
+  owned.reset();
   changed_.SignalAll();
 }
 
