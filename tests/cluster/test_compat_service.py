@@ -56,7 +56,7 @@ def test_a_hint(target):
 def test_refusals(target):
     with pytest.raises(ps.InvalidArgumentError, match="ShardingPolicy"):
         service.distribute("twice", target)
-    with pytest.raises(ps.UnimplementedError, match="consumer_index"):
+    with pytest.raises(ps.InvalidArgumentError, match="num_consumers"):
         service.distribute(Policy.OFF, target, consumer_index=0)
     with pytest.raises(ps.InvalidArgumentError, match="work_dir"):
         service.DispatchServer(

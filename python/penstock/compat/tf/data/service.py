@@ -100,6 +100,12 @@ def distribute(
     elif policy is not ShardingPolicy.DYNAMIC:
         settings["visitation"] = "static"
         settings["sharding"] = policy.name.lower()
+    if consumer_index is not None and num_consumers is None:
+        raise refused(
+            InvalidArgumentError,
+            "num_consumers must be given with consumer_index; got "
+            f"consumer_index={consumer_index!r} alone",
+        )
     # Several trainers have the same, which is not for each worker to choose.
     if num_consumers is not None:
         settings["visitation"] = "exactly_once"
