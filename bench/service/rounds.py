@@ -1,6 +1,7 @@
 """S5b: coordinated reads: rounds of two consumers, small batches."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import serving
@@ -24,7 +25,11 @@ class Rounds:
         self._consumers = consumers
 
     def __iter__(self):
-        return zip(*(begin(each) for each in self._consumers), strict=True)
+        its = [begin(each) for each in self._consumers]
+        # The peer's consumers wait for each other until all have begun.
+        with ThreadPoolExecutor(len(its)) as pool:
+            first = tuple(pool.map(next, its))
+        return itertools.chain([first], zip(*its, strict=True))
 
 
 def begin(consumer):
