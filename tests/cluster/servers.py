@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from penstock._engine import binary_path
 
@@ -24,6 +26,13 @@ def run(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **environment},
         check=False,
     )
+
+
+def state_of(address: str) -> Any:
+    """What `penstock state` says of a dispatcher or worker."""
+    command = [binary_path(), "state", address, "--json"]
+    said = subprocess.run(command, check=True, capture_output=True)
+    return json.loads(said.stdout)
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float = 30.0) -> None:

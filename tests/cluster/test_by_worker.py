@@ -2,14 +2,13 @@
 
 import collections
 import itertools
-import json
 import os
 import signal
 import subprocess
 
 import numpy as np
 import pytest
-from servers import dispatcher, wait_until, worker
+from servers import dispatcher, state_of, wait_until, worker
 
 import penstock as ps
 from penstock._engine import binary_path
@@ -36,12 +35,6 @@ def kill(pid):
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass  # It was killed before, and another is about to be started.
-
-
-def state_of(address):
-    command = [binary_path(), "state", address, "--json"]
-    said = subprocess.run(command, check=True, capture_output=True)
-    return json.loads(said.stdout)
 
 
 def lines(folder, files, count=4):

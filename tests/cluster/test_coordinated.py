@@ -6,8 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from servers import wait_until
-from test_sharing import state_of
+from servers import state_of, wait_until
 
 import penstock as ps
 

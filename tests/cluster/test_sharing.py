@@ -1,30 +1,21 @@
 """Jobs that have what workers compute once."""
 
 import itertools
-import json
 import os
 import signal
-import subprocess
 import threading
 
 import numpy as np
 import pytest
-from servers import wait_until
+from servers import state_of, wait_until
 
 import penstock as ps
-from penstock._engine import binary_path
 
 Dataset = ps.Dataset
 
 
 def numbers(ds):
     return [int(x) for x in ds]
-
-
-def state_of(address):
-    command = [binary_path(), "state", address, "--json"]
-    said = subprocess.run(command, check=True, capture_output=True)
-    return json.loads(said.stdout)
 
 
 def shared_by_workers(service):

@@ -12,6 +12,7 @@
 #include "penstock/dispatcher.pb.h"
 #include "penstock/engine/bundle_for_test.h"
 #include "penstock/plan/plan_testing.h"
+#include "penstock/service/worker/bell_testing.h"
 
 namespace penstock::service {
 namespace {
@@ -26,25 +27,6 @@ using plan_testing::Map;
 using plan_testing::Range;
 using plan_testing::Shuffle;
 using plan_testing::Take;
-
-class Bell final : public engine::Wakeable {
- public:
-  void Wake() override {
-    MutexLock lock(&mutex_);
-    ++rings_;
-    rung_.SignalAll();
-  }
-  void Await() ABSL_LOCKS_EXCLUDED(mutex_) {
-    MutexLock lock(&mutex_);
-    while (rings_ == 0) rung_.Wait(&mutex_);
-    rings_ = 0;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar rung_;
-  int rings_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 class BundleRunTest : public testing::Test {
  protected:

@@ -269,7 +269,7 @@ TEST_F(ProductionsTest, ANewReaderOfALeaseTakesThePlaceOfTheOneBefore) {
   two.Attach(0);
   Begin();
   one.Read(3);
-  const std::shared_ptr<ReaderBell> before = one.bell;
+  const std::shared_ptr<Bell> before = one.bell;
   one.Attach(one.next);
   EXPECT_EQ(one.frames->Take(before).status().code(),
             absl::StatusCode::kAborted);

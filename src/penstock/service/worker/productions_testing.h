@@ -16,6 +16,7 @@
 #include "penstock/data/encode.h"
 #include "penstock/dispatcher.pb.h"
 #include "penstock/engine/bundle_for_test.h"
+#include "penstock/service/worker/bell_testing.h"
 #include "penstock/service/worker/productions.h"
 
 namespace penstock::service {
@@ -33,25 +34,6 @@ class SetClock final : public Clock {
   std::atomic<int64_t> now_{1'000'000'000};
 };
 
-class ReaderBell final : public engine::Wakeable {
- public:
-  void Wake() override {
-    MutexLock lock(&mutex_);
-    ++rings_;
-    rung_.SignalAll();
-  }
-  void Await() ABSL_LOCKS_EXCLUDED(mutex_) {
-    MutexLock lock(&mutex_);
-    while (rings_ == 0) rung_.Wait(&mutex_);
-    rings_ = 0;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar rung_;
-  int rings_ ABSL_GUARDED_BY(mutex_) = 0;
-};
-
 // One lease and its reader.
 class Member {
  public:
@@ -60,7 +42,7 @@ class Member {
 
   void Attach(uint64_t from) {
     next = from;
-    bell = std::make_shared<ReaderBell>();
+    bell = std::make_shared<Bell>();
     frames->Attach(bell, from);
   }
   // The next frame; an error is what it got instead.
@@ -110,7 +92,7 @@ class Member {
 
   std::shared_ptr<FrameSource> frames;
   bool is_ready;
-  std::shared_ptr<ReaderBell> bell;
+  std::shared_ptr<Bell> bell;
   uint64_t next = 0;
   Texts items;
   Texts spares;
@@ -201,8 +183,8 @@ class ProductionsTest : public testing::Test {
   int64_t spill_bytes_ = 0;
   std::shared_ptr<SpillFile> spill_;
   io::IoPool pool_;
-  const std::shared_ptr<ReaderBell> computed_ = std::make_shared<ReaderBell>();
-  const std::shared_ptr<ReaderBell> stalled_ = std::make_shared<ReaderBell>();
+  const std::shared_ptr<Bell> computed_ = std::make_shared<Bell>();
+  const std::shared_ptr<Bell> stalled_ = std::make_shared<Bell>();
   std::unique_ptr<engine_testing::Divided> divided_;
   engine::RunPart part_;
   RunSetup setup_;
