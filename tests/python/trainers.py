@@ -33,7 +33,8 @@ def check_rounds(framework, tmp_path):
 
 def check_trials(framework, tmp_path):
     """Trials that share cost the workers less. Each has all batches, which the
-    example itself looks at."""
+    example itself looks at.
+    """
     picture = tmp_path / "trials.svg"
     said = run(
         "shared_trials.py",

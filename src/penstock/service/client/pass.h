@@ -66,6 +66,8 @@ class Pass final : public ReadingSink,
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Next() is not called again: who waited is not woken, nor kept alive.
   void ForgetReader() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the dispatcher last said.
+  std::vector<plan::Offer> offers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // That Next() gives next.
   uint64_t row() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -221,6 +223,7 @@ class Pass final : public ReadingSink,
   bool is_turn_over_ ABSL_GUARDED_BY(mutex_) = false;        // a frame of it
   std::map<uint64_t, Pool> pools_ ABSL_GUARDED_BY(mutex_);   // by pass
   Pool spares_ ABSL_GUARDED_BY(mutex_);
+  std::vector<plan::Offer> offers_ ABSL_GUARDED_BY(mutex_);
   uint64_t warned_missed_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t warned_missed_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together

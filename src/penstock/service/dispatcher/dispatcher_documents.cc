@@ -217,6 +217,7 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
         consumer->set_missed_bundles(epoch.state->missed_bundles());
       }
     }
+    DescribeWork(run, *job);
   }
 }
 

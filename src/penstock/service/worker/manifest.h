@@ -20,7 +20,8 @@ namespace penstock::service {
 //                           bundles
 //   elsewhere               64, or as many as make 1024 bundles, or all
 //
-// and always at least division.least_rows.
+// and always at least division.least_rows; of shares that are kept, a multiple of
+// the above.
 uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows);
 
 // Finds the files and counts the source's rows. Waits for storage.
@@ -33,6 +34,9 @@ absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
                                       const engine::Environment& environment,
                                       engine::Instances& instances,
                                       uint32_t workers = 0);
+
+// Of one pass over the source.
+uint64_t BundlesInPass(const Manifest& manifest);
 
 // What a bundle is run for. OutOfRange if the epoch has no such bundle.
 absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,

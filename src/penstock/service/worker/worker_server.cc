@@ -25,6 +25,8 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kLeasePatienceNanos = 500 * kMillisecond;
 // How often a draining worker looks who still reads.
 constexpr int64_t kDrainStepNanos = 50 * kMillisecond;
+// Between two beats that say what was computed.
+constexpr int64_t kWorkNanos = 500 * kMillisecond;
 constexpr int64_t kRetryNanos = 100 * kMillisecond;
 constexpr int64_t kMaxRetryNanos = 2'000 * kMillisecond;
 constexpr size_t kReadThreads = 64;
@@ -242,7 +244,13 @@ WorkerServer::Key WorkerServer::KeyOf(const Lease& lease) {
 
 WorkerBeat WorkerServer::MakeBeat() {
   MutexLock lock(&mutex_);
-  return state_->MakeBeat();
+  WorkerBeat beat = state_->MakeBeat();
+  const int64_t now = SteadyClock().NowNanos();
+  if (now - work_said_ns_ >= kWorkNanos) {
+    work_said_ns_ = now;
+    for (Work& work : ledger_.Report()) *beat.add_work() = std::move(work);
+  }
+  return beat;
 }
 
 void WorkerServer::AddRun(const Lease& lease) {
@@ -431,6 +439,9 @@ absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
   if (lease.has_sharing()) setup.environment.frames = shared_memory_;
   setup.environment.files = files->files;
   setup.keep = files;
+  setup.account = AccountOf(lease, files->manifest, setup.part);
+  setup.environment.padding = setup.account->padding();
+  PENSTOCK_RETURN_IF_ERROR(SetKept(*files, setup));
   const auto& by_worker = setup.plan->division.by_worker;
   if (!by_worker) return setup;
   // Where each worker runs all of it, each has an order of its own.
