@@ -491,7 +491,11 @@ class Iterator(IteratorABC[Any]):
                 raise refused(
                     FailedPreconditionError,
                     "statistics must be asked for before the iterator is "
-                    "closed; got one that is closed",
+                    "closed; got one that is closed"
+                    if self._is_closed
+                    else "statistics are of the time since the iterator last "
+                    "began; got one that was interrupted, and has not gone on\n"
+                    "  Take another element first.",
                 )
             try:
                 return to_stats(self._connection.stats())
