@@ -49,6 +49,8 @@ const Schema& UpSchema() {
            "for each worker; 0: half of what it may use"},
           {"allow", SettingKind::kTexts, "DIR", "",
            "a folder whose files workers may read; may come again"},
+          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
+           "a service that workers may read, besides this; may come again"},
           {"code-allow", SettingKind::kTexts, "CODE", "",
            "Python that workers run: any, sha256:HASH, or a folder of zips; "
            "may "
@@ -209,6 +211,9 @@ std::vector<std::string> WorkerArgs(const Settings& settings,
   }
   for (const std::string& folder : settings.texts("allow")) {
     args.insert(args.end(), {"--allow", folder});
+  }
+  for (const std::string& service : settings.texts("allow-services")) {
+    args.insert(args.end(), {"--allow-services", service});
   }
   for (const std::string& code : settings.texts("code-allow")) {
     args.insert(args.end(), {"--code-allow", code});

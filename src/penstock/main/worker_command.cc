@@ -58,6 +58,9 @@ const Schema& WorkerSchema() {
            "what trainers reach it by; none: as in --listen"},
           {"allow", SettingKind::kTexts, "DIR", "",
            "a folder whose files it may read; may come again"},
+          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
+           "a service that pipelines may read, besides its own; may come "
+           "again"},
           {"cpu", SettingKind::kNumber, "N", "0",
            "threads that compute; 0: all that it may use"},
           {"memory", SettingKind::kNumber, "BYTES", "0",
@@ -147,6 +150,7 @@ WorkerServer::Options OptionsOf(const Settings& settings) {
   options.listen = settings.text("listen");
   options.advertise = settings.text("advertise");
   options.tags = settings.texts("tags");
+  options.services = settings.texts("allow-services");
   options.version = session::kVersion;
   const session::HostLimits limits = session::FindHostLimits();
   options.cpus = static_cast<int>(settings.number("cpu"));

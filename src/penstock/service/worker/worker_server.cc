@@ -1,7 +1,6 @@
 #include "penstock/service/worker/worker_server.h"
 
 #include <grpcpp/server_builder.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,13 +31,6 @@ constexpr size_t kErrandThreads = 16;
 constexpr size_t kMaxPlans = 16;
 constexpr int64_t kMinPythonBytes = int64_t{512} << 20;
 constexpr int64_t kMinArenaBytes = int64_t{64} << 20;
-
-uint64_t RandomWord() {
-  uint64_t word = 0;
-  while (getrandom(&word, sizeof(word), 0) != sizeof(word)) {
-  }
-  return word | 1;  // 0 means none
-}
 
 int64_t MachineBytes() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
@@ -108,7 +100,9 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
       [stub, credentials](const std::string& plan) {
         return FetchPlan(*stub, credentials, plan);
       },
-      kMaxPlans, &worker->python_);
+      kMaxPlans, &worker->python_,
+      ServiceRules(worker->options_.dispatcher, worker->options_.services,
+                   credentials));
   worker->epochs_ = std::make_unique<EpochFilesStore>(
       worker->files_, [stub, credentials](uint64_t manifest) {
         return FetchManifest(*stub, credentials, manifest);
@@ -144,7 +138,7 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
 
 WorkerServer::WorkerServer(Options options)
     : options_(std::move(options)),
-      id_(RandomWord()),
+      id_(NewWord()),
       files_(*options_.files),
       log_(options_.log == nullptr ? EventLog::Silent() : *options_.log),
       memory_(FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_)))),
@@ -152,7 +146,7 @@ WorkerServer::WorkerServer(Options options)
           FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_) / 4 * 3))),
       output_(OutputBudget::Make(ArenaBytes(options_) / 2)),
       rows_(std::make_shared<engine::MemoryBudget>(options_.memory_bytes / 2)),
-      instances_(RandomWord),
+      instances_(NewWord),
       python_(PythonOptions(options_)),
       io_pool_(kReadThreads),
       executor_(options_.cpus),
@@ -431,10 +425,14 @@ absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
   if (lease.has_sharing()) setup.environment.frames = shared_memory_;
   setup.environment.files = files->files;
   setup.keep = files;
+  if (setup.plan->received != nullptr) {
+    setup.environment.receiver =
+        MakeReceiver(lease, files->manifest, setup.plan->received);
+  }
   const auto& by_worker = setup.plan->division.by_worker;
-  if (!by_worker) return setup;
+  if (!by_worker && !setup.plan->division.is_whole) return setup;
   // Where each worker runs all of it, each has an order of its own.
-  if (!by_worker->files && !by_worker->rows) {
+  if (by_worker && !by_worker->files && !by_worker->rows) {
     setup.seed = Combine(lease.seed(), lease.bundle());
   }
   // Nodes of other plans have the same names.
@@ -480,8 +478,11 @@ void WorkerServer::Survey(const Lease& lease) {
     absl::StatusOr<PlanPtr> plan = FindPlan(lease);
     if (WaitToRetry(plan.status(), tries)) continue;
     if (plan.ok()) {
+      const auto survey = [&](const plan::Distribution& inner) {
+        return SurveyInner(lease, **plan, inner);
+      };
       manifest = MakeManifest(**plan, files_, MakeEnvironment(**plan),
-                              instances_, lease.workers());
+                              instances_, lease.workers(), survey);
     } else {
       manifest = plan.status();
     }

@@ -62,7 +62,9 @@ class WorkerServer final {
     std::vector<std::string> tags;     // of the machine, for people
     std::vector<std::string> allowed;  // what `files` allows, for people
     CodeRules code;                    // whose Python it runs
-    std::string python;                // the interpreter for that
+    // Addresses of services that plans may have it read, besides `dispatcher`.
+    std::vector<std::string> services;
+    std::string python;        // the interpreter for that
     int64_t python_bytes = 0;  // of a process; 0: its share of memory_bytes
     EventLog* log = nullptr;   // null: nothing is said
     int cpus = 0;              // 0: all that there are
@@ -153,6 +155,8 @@ class WorkerServer final {
   absl::Status Listen();
   absl::StatusOr<std::shared_ptr<Productions>> MakeProductions();
   static Key KeyOf(const Lease& lease);
+  // One that nobody else draws; never 0.
+  static uint64_t NewWord();
 
   WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnReply(const WorkerReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -185,6 +189,12 @@ class WorkerServer final {
   void Survey(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PlanPtr> FindPlan(const Lease& lease);
   absl::StatusOr<BundleRun::Setup> MakeSetup(const Lease& lease);
+  std::shared_ptr<engine::Receiver> MakeReceiver(
+      const Lease& lease, const Manifest& manifest,
+      const std::shared_ptr<ReceivedSources>& sources) const;
+  absl::StatusOr<Manifest::Received> SurveyInner(
+      const Lease& lease, const ReadyPlan& plan,
+      const plan::Distribution& inner) ABSL_LOCKS_EXCLUDED(mutex_);
   engine::Environment MakeEnvironment(const ReadyPlan& plan) const;
   // Whether it is worth trying again, after a while.
   bool WaitToRetry(const absl::Status& status, int tries)
