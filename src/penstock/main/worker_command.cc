@@ -21,6 +21,7 @@
 #include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
 #include "penstock/pool/confinement.h"
+#include "penstock/service/client/pass.h"
 #include "penstock/service/rpc/gate.h"
 #include "penstock/service/windows/worker_pages.h"
 #include "penstock/service/worker/worker_server.h"
@@ -35,6 +36,8 @@ using service::WorkerServer;
 // Under the 30 s that most give a process to end.
 constexpr absl::Duration kDrainTime = absl::Seconds(28);
 constexpr absl::Duration kLook = absl::Milliseconds(200);
+// To services whose jobs it has read.
+constexpr absl::Duration kGoodbyes = absl::Seconds(1);
 
 const Schema& WorkerSchema() {
   static const Schema* const schema = new Schema{
@@ -292,6 +295,7 @@ int RunWorker(const std::vector<std::string>& args) {
                  "it will notice\n";
   }
   std::cout.flush();
+  service::WaitForGoodbyes(kGoodbyes);
   (*worker)->LeaveNothing();
   // What is open ends with the process.
   _exit(0);

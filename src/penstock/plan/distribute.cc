@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
 #include "penstock/base/status.h"
+#include "penstock/data/composite.h"
 #include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/divide_by_worker.h"
@@ -72,6 +73,10 @@ absl::Status CheckGroup(const Distribution& distribution) {
       !is_shared) {
     return absl::InvalidArgumentError(
         "share_policy must be left out without share");
+  }
+  if (distribution.pads_rounds() && !is_coordinated) {
+    return absl::InvalidArgumentError(
+        "partial_round must be left out without num_consumers");
   }
   if (!is_coordinated && !is_shared) return absl::OkStatus();
   if (is_coordinated && is_shared) {
@@ -247,6 +252,26 @@ absl::StatusOr<Division> DivisionOf(const Distribution& distribution) {
   return division;
 }
 
+// What rows are here: those of `division`, or pairs with a mark.
+absl::StatusOr<ElementSpec> RowsOf(const Distribution& distribution,
+                                   const Division& division) {
+  const ElementSpec& spec = division.local.nodes(0).received().spec();
+  if (!distribution.pads_rounds()) return spec;
+  PENSTOCK_ASSIGN_OR_RETURN(const penstock::ElementSpec element,
+                            FromProto(spec));
+  if (HasComposite(element)) {
+    return absl::InvalidArgumentError(
+        "partial_round=\"pad\" needs elements of plain tensors; got ragged or "
+        "sparse ones, or datasets\n  Use partial_round=\"drop\".");
+  }
+  ElementSpec pair;
+  *pair.mutable_tuple()->add_items() = spec;
+  TensorSpec& mark = *pair.mutable_tuple()->add_items()->mutable_tensor();
+  mark.set_dtype(BOOL);
+  mark.mutable_shape();
+  return pair;
+}
+
 // Members of a group that may miss rows need a pipeline that goes on.
 absl::Status CheckRows(const Distribution& distribution,
                        const Division& division) {
@@ -405,8 +430,9 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
       !status.ok()) {
     return Located(status, here, 0);
   }
-  *node.mutable_received()->mutable_spec() =
-      division.local.nodes(0).received().spec();
+  absl::StatusOr<ElementSpec> rows = RowsOf(distribution, division);
+  if (!rows.ok()) return Located(rows.status(), here, 0);
+  *node.mutable_received()->mutable_spec() = *std::move(rows);
   SetRows(division, *node.mutable_received());
 
   // What follows knows now how many rows there are.
@@ -445,7 +471,7 @@ absl::StatusOr<ElementSpec> CheckDistribution(
   PENSTOCK_RETURN_IF_ERROR(CheckInner(distribution.plan()));
   PENSTOCK_RETURN_IF_ERROR(Validate(distribution.plan()));
   PENSTOCK_ASSIGN_OR_RETURN(const Division division, DivisionOf(distribution));
-  return division.local.nodes(0).received().spec();
+  return RowsOf(distribution, division);
 }
 
 std::vector<std::string> CapturesOf(const Plan& plan) {

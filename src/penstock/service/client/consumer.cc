@@ -90,6 +90,7 @@ absl::StatusOr<ConsumerState> Consumer::StateOf(std::string_view sealed,
   }
   ConsumerState state = log.base();
   state.set_origin(log.origin());
+  state.set_row(row);
   return state;
 }
 
@@ -146,7 +147,11 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
   if (!states_.empty()) {
     if (distribution.job().empty()) options.job = states_[0].job();
     options.states = states_;
-    if (distribution.consumers() > 0) {
+    if (distribution.consumers() > 0 && options_.may_resize &&
+        states_[0].lanes() != distribution.consumers()) {
+      options.states.clear();
+      PENSTOCK_ASSIGN_OR_RETURN(options.resized_from, StateOfRound(states_));
+    } else if (distribution.consumers() > 0) {
       PENSTOCK_ASSIGN_OR_RETURN(options.states,
                                 OwnStates(states_, options.job));
     }

@@ -34,6 +34,8 @@ class Consumer final : public engine::Receiver {
     // What rows go through: an iterator's rows are those of its one pass, as
     // they came. Then a reader that leaves can say how many it had.
     bool is_plain = false;
+    // Rounds: states may be of another number of consumers.
+    bool may_resize = false;
     uint64_t random = 0;  // a word that nobody else has drawn
   };
   explicit Consumer(Options options);

@@ -133,6 +133,8 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
         if (rows) {
           const uint64_t before =
               log_.end() - static_cast<uint64_t>(rows->rows);
+          const int64_t elements = rows->rows;
+          rows = Marked(*std::move(rows), elements);
           if (before >= first_row_) return engine::Pull::Rows(*std::move(rows));
           // Given before, and restored in the middle of what was put together.
           const auto skip = static_cast<int64_t>(first_row_ - before);
@@ -173,9 +175,9 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
       }
     }
     MutexLock lock(&mutex_);
-    if (lanes() > 0 && !pull.is_end()) pull.chunk = KeepOwn(pull.chunk);
-    const auto rows =
-        static_cast<uint64_t>(pull.is_end() ? 0 : pull.chunk.rows);
+    if (pull.is_end()) pull = engine::Pull::Rows(Chunk());
+    if (lanes() > 0) pull.chunk = KeepOwn(pull.chunk, is_last);
+    const auto rows = static_cast<uint64_t>(pull.chunk.rows);
     log_.AddStitchedRows(rows);
     if (is_last) EndGroup();
     if (rows == 0) continue;

@@ -62,6 +62,8 @@ class Pass final : public ReadingSink,
     uint64_t iteration = 0;
     // Where the readers of a checkpoint were, all of them: it begins there.
     std::vector<ConsumerState> states;
+    // Instead: where a consumer was of as many as there were then.
+    std::optional<ConsumerState> resized_from;
     std::optional<Selection> selection;
     std::shared_ptr<const void> keep;  // what the environment points to
     Loose loose = Loose::kNone;
@@ -137,7 +139,8 @@ class Pass final : public ReadingSink,
     uint64_t rows = 0;
     uint64_t pass = 0;
     bool is_spare = false;
-    uint64_t given = 0;  // rows that came of it, others' too
+    uint64_t given = 0;         // rows that came of it, others' too
+    std::optional<Chunk> like;  // one of these
   };
 
   // --- the thread ---
@@ -199,8 +202,12 @@ class Pass final : public ReadingSink,
   uint32_t lanes() const { return options_.distribution.consumers(); }
   // This one's row of a round of spare items; none of an unfinished one.
   std::optional<Chunk> TakeOfRound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // This one's of what comes of a group of loose rows.
-  Chunk KeepOwn(Chunk rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // This one's of what comes of a group of loose rows. `is_last`: nothing comes
+  // after it.
+  Chunk KeepOwn(const Chunk& rows, bool is_last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // With the column that says which are elements: the first `elements` of them.
+  Chunk Marked(Chunk rows, int64_t elements) const;
   // What other members should know of this one.
   void AddPlace(ClientBeat& beat) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WarnOfMissed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -179,6 +179,11 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
     *request.mutable_group() = *std::move(group);
     request.set_is_ordered(true);
   }
+  if (options_.resized_from) {
+    request.set_epoch(options_.resized_from->epoch_number());
+    request.set_iteration(options_.resized_from->iteration());
+    *request.mutable_group()->mutable_resized_from() = *options_.resized_from;
+  }
   request.set_on_existing(
       static_cast<OpenRequest::OnExisting>(asked.on_existing()));
   MutexLock lock(&mutex_);
@@ -191,6 +196,10 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
   } else {
     request.mutable_states()->Add(options_.states.begin(),
                                   options_.states.end());
+  }
+  if (request.states_size() > 0 && request.has_group()) {
+    *request.mutable_group()->mutable_splits() = request.states(0).splits();
+    request.mutable_group()->set_resized_at(request.states(0).resized_at());
   }
   return request;
 }
@@ -209,7 +218,8 @@ absl::Status Pass::Open() {
     {
       MutexLock lock(&mutex_);
       is_recovery = is_recovery_;
-      if (resumed_ || !options_.states.empty() || options_.selection) {
+      if (resumed_ || !options_.states.empty() || options_.resized_from ||
+          options_.selection) {
         patience = kLongPatienceNanos;
       }
       if (is_closing_) return absl::CancelledError("it was closed");
@@ -281,8 +291,9 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   settings.is_ordered = request.is_ordered();
   settings.may_skip = request.group().policy() == Sharing::SKIP;
   settings.max_open = kMaxOpen;
-  settings.epoch_number = options_.epoch;
-  settings.iteration = options_.iteration;
+  settings.lanes = request.group().lanes();
+  settings.epoch_number = request.epoch();
+  settings.iteration = request.iteration();
   std::optional<ConsumerState> state;
   uint64_t row = reply.row();
   // Rows before it come, and are left out.

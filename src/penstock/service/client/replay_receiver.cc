@@ -189,6 +189,7 @@ engine::StreamOr ReplayReceiver::Start(const plan::Received& spec,
   options.environment = scope.run->environment;
   options.environment.receiver.reset();
   options.environment.frames.reset();
+  options.environment.warn = options_.warn;
   options.keep = scope.run->pipeline;
   options.consumer = options_.random;
   options.seed = random.seed;

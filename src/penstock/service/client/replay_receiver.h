@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,6 +52,8 @@ class ReplayReceiver final : public engine::Receiver {
     std::string name;  // which runs are called by, after their job's
     uint64_t random = 0;
     uint64_t budget_bytes = uint64_t{16} << 20;  // of one pass
+    // Told what a person may want to know: of services, not of rows.
+    std::function<void(std::string_view)> warn;
   };
   explicit ReplayReceiver(Options options) : options_(std::move(options)) {}
 

@@ -117,6 +117,7 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
         *run, {epoch.epoch_number(), epoch.iteration()},
         epoch.epoch().generation(), Inherited(epoch), epoch.manifest(), none);
     made.is_recovered = true;
+    made.first_row = epoch.first_row();
     made.restored.insert(epoch.restored().begin(), epoch.restored().end());
     made.state->Recover(BundleSet(epoch.folded()));
     for (const ConsumerState& state : epoch.restoring()) {
@@ -225,6 +226,7 @@ void DispatcherState::WriteEpoch(const Epoch& epoch, Writes& writes) const {
   SetInherited(epoch.state->inherited(), record);
   for (const uint64_t hash : epoch.restored) record.add_restored(hash);
   *record.mutable_folded() = epoch.state->folded().ToRuns();
+  record.set_first_row(epoch.first_row);
   for (const auto& [slot, waiting] : epoch.restoring) {
     *record.add_restoring() = waiting.state;
   }
@@ -356,13 +358,24 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());
   state.SetWant(beat.slot(), beat.want(), complete, beat.passed_on());
+  const Run& run = *FindRun(beat.epoch().run());
+  if (run.resized && beat.row() > run.resized->row) {
+    reply.set_phase(ClientReply::FAILED);
+    reply.set_error(absl::StrCat(
+        "the consumers of '", run.record.group().name(), "' were resized to ",
+        run.resized->lanes, " at round ", run.resized->row, "; this one of ",
+        run.record.group().lanes(), " has read round ", beat.row() - 1,
+        "\n  Have all of them call resize() after the same step."));
+    reply.set_error_code(
+        static_cast<int>(absl::StatusCode::kFailedPrecondition));
+    return reply;
+  }
   if (state.table() != nullptr) {
     epoch->row = beat.row();
     epoch->missed = beat.missed();
     if (beat.has_place()) {
-      state.table()->SetPlace(
-          FindRun(beat.epoch().run())->record.group().lane(), beat.place(),
-          beat.row());
+      state.table()->SetPlace(run.record.group().lane(), beat.place(),
+                              beat.row());
     }
     FollowOthers(*epoch, writes);
     reply.set_skipped_to(state.skipped_to());

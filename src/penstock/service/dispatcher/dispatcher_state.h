@@ -153,7 +153,7 @@ class DispatcherState final {
     // slots; and the hashes of those that this generation was made of.
     std::map<uint32_t, Restoring> restoring;
     std::set<uint64_t> restored;
-    uint64_t first_row = 0;  // Rejoin
+    uint64_t first_row = 0;  // of its reader, which begins later than others
     uint64_t missed = 0;     // items, as its reader says
     uint64_t row = 0;        // that its reader has had
   };
@@ -161,6 +161,12 @@ class DispatcherState final {
     RunRecord record;
     std::map<uint64_t, Epoch> epochs;
     int64_t used_ms = 0;
+    // Its group goes on with another number of members. Soft.
+    struct Resized {
+      uint64_t row = 0;
+      uint32_t lanes = 0;
+    };
+    std::optional<Resized> resized;
   };
 
   DispatcherState(const Settings& settings, uint64_t term, int64_t now_ms);
@@ -200,11 +206,16 @@ class DispatcherState final {
   // Whether it can be a member of the group that it names, beside those that
   // are there.
   absl::Status CheckGroup(const OpenRequest& request, int64_t now_ms) const;
-  // A run of the group that somebody reads, but that of `job`; null: none.
+  // Of one that goes on from members of another number.
+  absl::Status CheckResize(const OpenRequest& request) const;
+  // A run of the group that somebody reads, but that of `job`; one with as many
+  // members, if there is one. Null: none.
   const Run* LiveMember(const Group& group, const std::string& job,
                         int64_t now_ms) const;
   // It begins beside them: what it has in common with them.
-  void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run) const;
+  void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run);
+  // Where a member begins that has no state.
+  Epoch& BeginMember(Run& run, const Pass& pass, Writes& writes);
   // A lane's reader came back without a state: the others go on, or it is to
   // take the place of the one before.
   bool MayRejoin(const Run& run, const OpenRequest& request,
@@ -216,6 +227,8 @@ class DispatcherState final {
   // What another member has found of the same pass; 0: nothing.
   uint64_t ManifestOfGroup(const Run& run, const Pass& pass) const;
   void SetTable(Epoch& epoch);
+  // Bundles that it is behind the furthest member.
+  uint64_t LagOf(const Epoch& epoch) const;
   void FollowOthers(Epoch& epoch, Writes& writes);
   // All whose tables have changed.
   void FollowAll(Writes& writes);

@@ -36,6 +36,9 @@ std::shared_ptr<engine::Receiver> WorkerServer::MakeReceiver(
                               lease.bundle(), ".", absl::Hex(options.random));
   options.budget_bytes = static_cast<uint64_t>(std::clamp(
       options_.memory_bytes / 256, kMinReceivedBytes, kMaxReceivedBytes));
+  options.warn = [log = &log_](std::string_view why) {
+    log->Write("other_job", {{"why", std::string(why)}});
+  };
   return std::make_shared<ReplayReceiver>(std::move(options));
 }
 

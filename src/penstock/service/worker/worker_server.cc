@@ -12,6 +12,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
+#include "penstock/service/client/pass.h"
 #include "penstock/service/worker/beater.h"
 #include "penstock/service/worker/documents.h"
 #include "penstock/service/worker/manifest.h"
@@ -24,6 +25,8 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kLeasePatienceNanos = 500 * kMillisecond;
 // How often a draining worker looks who still reads.
 constexpr int64_t kDrainStepNanos = 50 * kMillisecond;
+// To services whose jobs it reads.
+constexpr absl::Duration kGoodbyes = absl::Seconds(1);
 constexpr int64_t kRetryNanos = 100 * kMillisecond;
 constexpr int64_t kMaxRetryNanos = 2'000 * kMillisecond;
 constexpr size_t kReadThreads = 64;
@@ -225,6 +228,7 @@ WorkerServer::~WorkerServer() {
     server_->Wait();
   }
   if (watch_.joinable()) watch_.join();
+  WaitForGoodbyes(kGoodbyes);
   memory_->Retire();
   shared_memory_->Retire();
 }
