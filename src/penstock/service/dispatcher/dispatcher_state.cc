@@ -448,6 +448,11 @@ absl::StatusOr<ReleaseReply> DispatcherState::Release(
   }
   state.ReleaseRest(request.slot(), BundleSet(request.done()), writes);
   state.SetGone(request.slot());
+  const RunRecord run = FindRun(request.epoch().run())->record;
+  if (run.is_brief()) {
+    CloseRun(run.job(), "read", writes);
+    return reply;
+  }
   WriteEpoch(*epoch, writes);
   return reply;
 }
@@ -481,7 +486,11 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
       }
     }
     if (has_consumer) run.used_ms = now_ms;
-    if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
+    if (run.record.is_brief()
+            ? !has_consumer
+            : now_ms - run.used_ms >= settings_.run_timeout_ms) {
+      over.push_back(job);
+    }
   }
   for (const std::string& job : over) CloseRun(job, "unread", writes);
   std::erase_if(tables_,
