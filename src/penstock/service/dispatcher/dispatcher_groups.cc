@@ -181,6 +181,7 @@ absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
   Epoch& made =
       BeginGeneration(run, pass, generation, progress, manifest, writes);
   made.first_row = row;
+  WriteEpoch(made, writes);
   Say("consumer_rejoined",
       {{"job", run.record.job()}, {"row", absl::StrCat(row)}});
   return absl::OkStatus();

@@ -119,6 +119,7 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
     made.is_recovered = true;
     made.restored.insert(epoch.restored().begin(), epoch.restored().end());
     made.state->Recover(BundleSet(epoch.folded()));
+    made.first_row = epoch.first_row();
     for (const ConsumerState& state : epoch.restoring()) {
       made.restoring[state.slot()] = {state, started_ms_, started_ms_};
     }
@@ -225,6 +226,7 @@ void DispatcherState::WriteEpoch(const Epoch& epoch, Writes& writes) const {
   SetInherited(epoch.state->inherited(), record);
   for (const uint64_t hash : epoch.restored) record.add_restored(hash);
   *record.mutable_folded() = epoch.state->folded().ToRuns();
+  record.set_first_row(epoch.first_row);
   for (const auto& [slot, waiting] : epoch.restoring) {
     *record.add_restoring() = waiting.state;
   }
@@ -351,7 +353,8 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     }
   }
   for (const ClientBeat::Bad& bad : beat.bad()) {
-    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
+    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), bad.is_unread(),
+                    writes);
   }
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());
