@@ -8,6 +8,7 @@ import json
 import operator
 import os
 import reprlib
+import secrets
 import threading
 import weakref
 import zlib
@@ -41,6 +42,13 @@ _STATE_VERSION = 1
 _NOTHING: IteratorABC[Any] = iter(())
 
 
+class _Loaded(NamedTuple):
+    """A state, and what a service knows the reader by that goes on from it."""
+
+    position: Position | list[Position]
+    reader: int
+
+
 class _Place(NamedTuple):
     """Where an iterator stands: rows at hand, and how to go on without them.
 
@@ -63,6 +71,8 @@ class _Place(NamedTuple):
     failure: PenstockError | None = None  # of all, to be raised yet
     fingerprint: str = ""
     rewriting: dict[str, Any] | None = None
+    # Until a frame has come since, a service may not have heard of it yet.
+    loaded: _Loaded | None = None
 
 
 class Iterator(IteratorABC[Any]):
@@ -253,6 +263,7 @@ class Iterator(IteratorABC[Any]):
         position: Position | list[Position] | None,
         rewriting: dict[str, Any] | None,
         is_recovery: bool = False,
+        reader: int = 0,
     ) -> Connection:
         return Connection(
             self._dataset,
@@ -261,13 +272,18 @@ class Iterator(IteratorABC[Any]):
             self._defaults,
             is_recovery,
             rewriting,
+            reader,
         )
 
     def _reconnect(self) -> Connection:
         """Begins anew in the engine, after the last element returned."""
         self._disconnect()
         rewriting = self._place.rewriting
-        made = self._made(self._position(), rewriting, is_recovery=True)
+        loaded = self._place.loaded
+        if loaded is None:
+            made = self._made(self._position(), rewriting, is_recovery=True)
+        else:
+            made = self._made(loaded.position, rewriting, reader=loaded.reader)
         self._connection = made
         return made
 
@@ -348,8 +364,9 @@ class Iterator(IteratorABC[Any]):
         with self._lock:
             if self._is_closed:
                 raise _closed()
+            loaded = _Loaded(position, secrets.randbits(48) | 1)
             try:
-                made = self._made(position, rewriting)
+                made = self._made(position, rewriting, reader=loaded.reader)
             except PenstockError as error:
                 raise refused(type(error), str(error)) from None
             first = Position(made.initial_state, 0)
@@ -362,6 +379,7 @@ class Iterator(IteratorABC[Any]):
                     frame_rows=first.skip,
                     fingerprint=made.fingerprint,
                     rewriting=made.rewriting,
+                    loaded=loaded,
                 )
             )
             self._connection = made
