@@ -355,7 +355,8 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     }
   }
   for (const ClientBeat::Bad& bad : beat.bad()) {
-    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
+    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), bad.is_unread(),
+                    writes);
   }
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());
