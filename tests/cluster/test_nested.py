@@ -1,6 +1,7 @@
 """Jobs that read other jobs: two levels of workers, one inside the other."""
 
 import collections
+import contextlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import servers
 from shipped import prep
 
 import penstock as ps
+from penstock._engine import binary_path
 
 Dataset = ps.Dataset
 
@@ -148,6 +150,30 @@ def test_epochs_and_passes(service):
     assert len({tuple(each) for each in passes}) == 4
 
 
+def test_nothing_to_read(service):
+    ds = Dataset.range(50).take(0).map(lambda x: x + 1)
+    ds = ds.distribute(service.address).map(lambda x: x)
+    assert rows(ds.distribute(service.address)) == []
+
+
+def test_a_registered_pipeline(levels):
+    first, second = levels
+    tens = Dataset.range(1000).filter(lambda x: x % 10 == 0).batch(8)
+    ps.register(first.address, tens, "tens")
+    ds = ps.from_registered(first.address, "tens", job="read")
+    ds = ds.unbatch().map(lambda x: x + 1)
+    got = rows(ds.distribute(second.address))
+    assert sorted(got) == list(range(1, 1001, 10))
+    ps.unregister(first.address, "tens")
+
+
+def test_what_counts_rows_is_done_here(service):
+    ds = Dataset.range(100).map(lambda x: x * 2).take(60)
+    ds = ds.distribute(service.address).skip(5).map(lambda x: x + 1)
+    ds = ds.distribute(service.address, order="deterministic")
+    assert rows(ds) == list(range(11, 121, 2))
+
+
 def test_three_levels(service):
     ds = Dataset.range(200)
     for _ in range(3):
@@ -220,6 +246,27 @@ def test_dispatchers_that_die():
         assert sorted(had) == list(range(1, 40_001, 2))
 
 
+def test_a_dispatcher_that_forgets():
+    with servers.dispatcher() as first:
+        address = first.address
+        with (
+            servers.worker(address),
+            ps.LocalService(
+                workers=1, cpu=1, allow_services=[address]
+            ) as second,
+        ):
+            ds = Dataset.range(20_000).map(lambda x: x * 2)
+            ds = ds.distribute(address, job="read").map(lambda x: x + 1)
+            ds = ds.distribute(second.address, order="deterministic")
+            iterator = iter(ds)
+            had = [int(next(iterator)) for _ in range(500)]
+            first.close()
+            again = [binary_path(), "dispatcher", "--listen", address]
+            with contextlib.closing(servers.Server(again)):
+                had += [int(x) for x in iterator]
+            assert had == list(range(1, 40_001, 2))
+
+
 def test_runs_of_the_first_level_end_with_their_readers(service):
     ds = Dataset.range(4000).map(lambda x: x)
     ds = ds.distribute(service.address, job="brief").map(lambda x: x)
@@ -282,6 +329,13 @@ class TestInside:
         )
         got = rows(ds.distribute(second.address, order="deterministic"))
         assert got == want
+
+    def test_static_shards(self, service):
+        ds = Dataset.range(50).distribute(service.address).map(lambda x: x + 1)
+        ds = ds.distribute(
+            service.address, visitation="static", sharding="data"
+        )
+        assert sorted(rows(ds)) == list(range(1, 51))
 
     def test_each_worker(self, service):
         ds = Dataset.range(50).distribute(service.address).map(lambda x: x + 1)
