@@ -404,7 +404,7 @@ TEST_F(WorkerSharingTest, WhoLooksAtManyFramesDoesNotTakeAllMemory) {
   GrantTo(1, 0, Sharing::SKIP);
   auto client = LocalClient::Connect(worker_->local_socket());
   ASSERT_TRUE(client.ok()) << client.status();
-  Reading reading(worker_->address());
+  TestReading reading(worker_->address());
   ReadRequest request = RequestOf(0, 0, kPlenty, 1);
   request.set_local_key((*client)->key());
   reading.Send(request);
