@@ -360,7 +360,6 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());
   state.SetWant(beat.slot(), beat.want(), complete, beat.passed_on());
-  const Run& run = *FindRun(beat.epoch().run());
   if (run.resized && beat.row() > run.resized->row) {
     reply.set_phase(ClientReply::FAILED);
     reply.set_error(absl::StrCat(
