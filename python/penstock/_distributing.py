@@ -88,6 +88,11 @@ class Distributing(Pipeline):
         `scan`, `cache`, ...) is moved behind this call where that changes
         nothing, and refused with a reason where it would.
 
+        What this gives may be distributed again, as in
+        `ds.distribute(a).map(f).distribute(b)`: the workers of `b` read from
+        those of `a`, and must be allowed to (`penstock worker
+        --allow-services`), unless both are one service.
+
         Example:
             >>> with ps.LocalService(workers=1) as service:
             ...     ds = ps.Dataset.range(6).map(lambda x: x * 2)

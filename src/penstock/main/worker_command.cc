@@ -21,6 +21,7 @@
 #include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
 #include "penstock/pool/confinement.h"
+#include "penstock/service/client/pass.h"
 #include "penstock/service/rpc/gate.h"
 #include "penstock/service/windows/worker_pages.h"
 #include "penstock/service/worker/worker_server.h"
@@ -35,6 +36,8 @@ using service::WorkerServer;
 // Under the 30 s that most give a process to end.
 constexpr absl::Duration kDrainTime = absl::Seconds(28);
 constexpr absl::Duration kLook = absl::Milliseconds(200);
+// To services whose jobs it has read.
+constexpr absl::Duration kGoodbyes = absl::Seconds(1);
 
 const Schema& WorkerSchema() {
   static const Schema* const schema = new Schema{
@@ -60,6 +63,9 @@ const Schema& WorkerSchema() {
            "a folder whose files it may read; may come again"},
           {"snapshots", SettingKind::kTexts, "DIR", "",
            "a folder where it may write snapshots; may come again"},
+          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
+           "a service that pipelines may read, besides its own; may come "
+           "again"},
           {"cpu", SettingKind::kNumber, "N", "0",
            "threads that compute; 0: all that it may use"},
           {"memory", SettingKind::kNumber, "BYTES", "0",
@@ -149,6 +155,7 @@ WorkerServer::Options OptionsOf(const Settings& settings) {
   options.listen = settings.text("listen");
   options.advertise = settings.text("advertise");
   options.tags = settings.texts("tags");
+  options.services = settings.texts("allow-services");
   options.version = session::kVersion;
   const session::HostLimits limits = session::FindHostLimits();
   options.cpus = static_cast<int>(settings.number("cpu"));
@@ -295,6 +302,7 @@ int RunWorker(const std::vector<std::string>& args) {
                  "it will notice\n";
   }
   std::cout.flush();
+  service::WaitForGoodbyes(kGoodbyes);
   (*worker)->LeaveNothing();
   // What is open ends with the process.
   _exit(0);

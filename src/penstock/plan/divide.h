@@ -25,7 +25,8 @@ struct Division {
   };
   // A batch, or the like. What is left of a share once full groups were made
   // travels as loose rows; grouped with those of other shares, they go through
-  // what follows.
+  // what follows. Of a Received: what is left there of the other job's shares,
+  // which goes on as it is.
   struct Stitch {
     int node;  // of `remote`
     int64_t size;
@@ -59,6 +60,12 @@ struct Division {
   std::optional<int64_t> rows;
   // Each is a file, or its name.
   bool is_files = false;
+  // Each is a bundle of the job that `source`, a Received, reads: how many
+  // there are is found out when that job is opened.
+  bool is_received = false;
+  // `source` joins datasets of which some are received. There is one share, and
+  // it has all rows.
+  bool is_whole = false;
   // Such files are of records whose places are known: a share may be some
   // records of one file.
   struct Records {

@@ -236,6 +236,31 @@ absl::Status CheckMemory(const Draft& draft) {
   return absl::OkStatus();
 }
 
+absl::Status CheckForWorkers(const Draft& draft) {
+  for (int id : draft.Order()) {
+    const Node& node = draft.node(id);
+    std::string found;
+    std::string advice;
+    if (HasGenerator(node)) {
+      found =
+          absl::StrCat("workers run what they can read; got ", draft.name(id),
+                       ", whose rows come from this process");
+      advice = "Save them to files first.";
+    } else if (!node.cache().filename().empty()) {
+      found = absl::StrCat("workers write no files; got ", draft.name(id),
+                           ", which keeps its rows in '",
+                           node.cache().filename(), "'");
+      advice = "Move it behind distribute(), or keep rows in memory.";
+    } else {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(found, "\n  ", advice, "\n",
+                     LineOfNode(draft.name(id), node.made_at())));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> AddReceived(Draft& draft, int like, int root) {
   Node received;
   *received.mutable_received()->mutable_spec() = draft.node(like).output();

@@ -17,6 +17,7 @@
 #include "penstock/io/relative_files.h"
 #include "penstock/plan/builder.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/distribute.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/infer.h"
@@ -542,7 +543,7 @@ absl::StatusOr<std::shared_ptr<engine::Receiver>> Session::MakeReceiver(
         "each reader in its own place, or move what follows before "
         "distribute().");
   }
-  if (!is_distributed) return nullptr;
+  if (plan::DistributionsIn(plan).empty()) return nullptr;
   service::Consumer::Options options;
   options.directory = call.working_directory();
   options.defaults = call.defaults();
@@ -550,7 +551,7 @@ absl::StatusOr<std::shared_ptr<engine::Receiver>> Session::MakeReceiver(
       std::clamp(limits_.memory_bytes / 16, kMinArenaBytes, kMaxReceivedBytes));
   options.is_plain = is_plain;
   options.may_resize = call.has_resize();
-  options.random = RandomWord();
+  options.random = call.reader() != 0 ? call.reader() : RandomWord();
   auto consumer = std::make_shared<service::Consumer>(std::move(options));
   std::vector<service::ConsumerState> states;
   for (const MakeIterator::ReaderState& state : call.states()) {

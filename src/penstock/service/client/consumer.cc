@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
-#include "penstock/plan/divide_by_worker.h"
 #include "penstock/service/client/places.h"
 #include "penstock/service/client/registry.h"
 #include "penstock/service/client/rounds.h"
@@ -100,35 +99,20 @@ void Consumer::RestoreFrom(std::vector<ConsumerState> states) {
   states_ = std::move(states);
 }
 
-absl::StatusOr<Consumer::Source> Consumer::SourceOf(
-    const plan::Distribution& distribution,
-    const engine::Environment& environment, int node) {
+absl::StatusOr<ReceivedSource> Consumer::SourceOf(
+    const plan::Distribution& distribution, const engine::Run& run, int node) {
   if (const auto it = sources_.find(node); it != sources_.end()) {
     return it->second;
   }
-  Source source;
-  PENSTOCK_ASSIGN_OR_RETURN(
-      plan::Division division,
-      plan::DivideFor(distribution.plan(), distribution.visitation(),
-                      distribution.sharding(), distribution.consumers() > 0));
-  ServiceLink::Pipeline pipeline;
-  pipeline.registered = distribution.registered();
-  if (pipeline.registered.empty()) {
-    PENSTOCK_ASSIGN_OR_RETURN(
-        PlanBundle bundle, BundleOf(distribution, options_.defaults,
-                                    options_.directory, environment.sources));
-    bundle.set_in_rounds(distribution.consumers() > 0);
-    if (division.by_worker) {
-      bundle.set_visitation(distribution.visitation());
-      bundle.set_sharding(distribution.sharding());
-    }
-    pipeline.bundle = bundle.SerializeAsString();
-  }
-  source.division = std::make_shared<plan::Division>(std::move(division));
-  PENSTOCK_ASSIGN_OR_RETURN(
-      source.link,
-      ServiceLink::Make(distribution.address(), CredentialsOf(distribution),
-                        std::move(pipeline), environment.frames));
+  ReceivedSource::Settings settings;
+  settings.directory = options_.directory;
+  settings.defaults = options_.defaults;
+  settings.credentials = CredentialsOf(distribution);
+  settings.captures = run.environment.sources;
+  settings.frames = run.environment.frames;
+  settings.needs_lineage = run.options.needs_lineage;
+  PENSTOCK_ASSIGN_OR_RETURN(const ReceivedSource source,
+                            ReceivedSource::Make(distribution, settings));
   sources_[node] = source;
   return source;
 }
@@ -138,9 +122,8 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
                                  const engine::OpInfo& info) {
   MutexLock lock(&mutex_);
   const plan::Distribution& distribution = spec.distribution();
-  PENSTOCK_ASSIGN_OR_RETURN(
-      const Source source,
-      SourceOf(distribution, scope.run->environment, info.id));
+  PENSTOCK_ASSIGN_OR_RETURN(const ReceivedSource source,
+                            SourceOf(distribution, *scope.run, info.id));
   const engine::RandomState& random = scope.run->random[info.id];
   const uint64_t stream =
       Combine(Combine(info.key, scope.iteration), scope.binding) | 1;

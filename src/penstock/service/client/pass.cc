@@ -295,6 +295,9 @@ uint64_t Pass::PassOf(uint64_t bundle) const {
 }
 
 uint64_t Pass::GroupSize() const {
+  if (options_.loose == Loose::kAll) {
+    return std::numeric_limits<int64_t>::max();
+  }
   return static_cast<uint64_t>(options_.division->stitch->size) *
          std::max<uint64_t>(1, lanes());
 }
@@ -336,6 +339,10 @@ bool Pass::BeginGroup() {
   });
   if (due == pools_.end()) {
     // Nothing more comes to the first pool, since all of its pass is here.
+    if (options_.loose != Loose::kNone) {
+      if (client_->is_all_taken()) KeepLoose();
+      return false;
+    }
     const bool is_over =
         client_->is_all_taken() ||
         (options_.division->stitch->repeat && bundles_in_pass_ > 0 &&
@@ -346,6 +353,24 @@ bool Pass::BeginGroup() {
   SetGroup(std::move(due->second));
   pools_.erase(due);
   return true;
+}
+
+void Pass::KeepLoose() {
+  for (auto& [pass, pool] : pools_) {
+    log_.BeginStitched(pass, pool.parts);
+    log_.EndStitched();
+    for (const RowLog::Part& part : pool.parts) {
+      client_->Give(part.bundle, part.items);
+    }
+    std::move(pool.chunks.begin(), pool.chunks.end(),
+              std::back_inserter(loose_));
+  }
+  pools_.clear();
+}
+
+std::vector<Chunk> Pass::loose() const {
+  MutexLock lock(&mutex_);
+  return loose_;
 }
 
 void Pass::EndGroup() {

@@ -15,6 +15,7 @@
 #include "penstock/data/encode.h"
 #include "penstock/data/frame_memory.h"
 #include "penstock/service/client/pass.h"
+#include "penstock/service/client/received_source.h"
 #include "penstock/service/client/rounds.h"
 #include "penstock/service/rpc/status.h"
 
@@ -52,17 +53,24 @@ bool IsWorthAnotherTry(const absl::Status& status) {
          absl::IsCancelled(status);
 }
 
-service::Visitation ToService(plan::Distribution::Visitation visitation) {
-  switch (visitation) {
-    case plan::Distribution::AT_MOST_ONCE:
-      return AT_MOST_ONCE;
-    case plan::Distribution::EACH_WORKER:
-      return EACH_WORKER;
-    case plan::Distribution::STATIC:
-      return STATIC;
-    default:
-      return EXACTLY_ONCE;
+// Where a reader is that has had all but what is selected.
+ConsumerState StateOf(const OpenRequest& request,
+                      const Pass::Selection& selection) {
+  ConsumerState state;
+  state.set_job(request.job());
+  state.set_plan(request.plan());
+  state.set_manifest(selection.manifest);
+  state.set_slots(1);
+  state.set_epoch_number(request.epoch());
+  state.set_iteration(request.iteration());
+  state.set_seed(request.seed());
+  BundleSet done;
+  done.AddRun(0, selection.begin);
+  if (selection.bundles && selection.end < *selection.bundles) {
+    done.AddRun(selection.end, *selection.bundles);
   }
+  *state.mutable_inherited_done() = done.ToRuns();
+  return state;
 }
 
 }  // namespace
@@ -179,7 +187,10 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
   request.set_on_existing(
       static_cast<OpenRequest::OnExisting>(asked.on_existing()));
   MutexLock lock(&mutex_);
-  if (resumed_) {
+  if (options_.selection) {
+    *request.add_states() = StateOf(request, *options_.selection);
+    request.set_is_brief(true);
+  } else if (resumed_) {
     *request.add_states() = resumed_->Wanted();
     request.set_is_same_consumer(is_recovery_);
   } else {
@@ -207,7 +218,8 @@ absl::Status Pass::Open() {
     {
       MutexLock lock(&mutex_);
       is_recovery = is_recovery_;
-      if (resumed_ || !options_.states.empty() || options_.resized_from) {
+      if (resumed_ || !options_.states.empty() || options_.resized_from ||
+          options_.selection) {
         patience = kLongPatienceNanos;
       }
       if (is_closing_) return absl::CancelledError("it was closed");
@@ -305,7 +317,7 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
     for (const RowLog::Part& part : entry.parts) client_->Await(part.bundle);
   }
   log_ = RowLog(client_->Save(), row);
-  if (options_.division->stitch) {
+  if (options_.division->stitch && options_.loose != Loose::kAll) {
     absl::StatusOr<std::unique_ptr<Stitcher>> stitcher = Stitcher::Make(
         *options_.division, options_.defaults, options_.environment,
         {settings.epoch_number, settings.iteration, reply.seed()});

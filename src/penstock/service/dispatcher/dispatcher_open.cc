@@ -113,6 +113,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
     run.record.set_seed(request.states(0).seed());
   }
   run.record.set_slots(request.slots());
+  run.record.set_is_brief(request.is_brief());
   if (request.has_group()) JoinGroup(request, now_ms, run);
   writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
   Say("job_opened", {{"job", request.job()},

@@ -355,7 +355,8 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     }
   }
   for (const ClientBeat::Bad& bad : beat.bad()) {
-    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
+    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), bad.is_unread(),
+                    writes);
   }
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());
@@ -447,6 +448,11 @@ absl::StatusOr<ReleaseReply> DispatcherState::Release(
   }
   state.ReleaseRest(request.slot(), BundleSet(request.done()), writes);
   state.SetGone(request.slot());
+  const RunRecord run = FindRun(request.epoch().run())->record;
+  if (run.is_brief()) {
+    CloseRun(run.job(), "read", writes);
+    return reply;
+  }
   WriteEpoch(*epoch, writes);
   return reply;
 }
@@ -480,7 +486,11 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
       }
     }
     if (has_consumer) run.used_ms = now_ms;
-    if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
+    if (run.record.is_brief()
+            ? !has_consumer
+            : now_ms - run.used_ms >= settings_.run_timeout_ms) {
+      over.push_back(job);
+    }
   }
   for (const std::string& job : over) CloseRun(job, "unread", writes);
   std::erase_if(tables_,

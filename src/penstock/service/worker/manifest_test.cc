@@ -161,6 +161,42 @@ TEST_F(ManifestTest, IsTheSameEachTime) {
   EXPECT_EQ(Make(plan)->SerializeAsString(), Make(plan)->SerializeAsString());
 }
 
+Plan ReadFrom(const std::string& address) {
+  plan::Node node;
+  plan::Distribution& asked = *node.mutable_received()->mutable_distribution();
+  asked.set_address(address);
+  asked.set_readers(1);
+  return plan_testing::AppendOrDie({Range(1000)}, node);
+}
+
+TEST_F(ManifestTest, BundlesOfOtherJobsAreFoundByOpeningThem) {
+  PlanBundle bundle;
+  ReadFrom("a:1").SerializeToString(bundle.mutable_plan());
+  const ServiceRules rules("a:1", {}, {});
+  const auto ready = MakeReadyPlan(bundle.SerializeAsString(), nullptr, rules);
+  ASSERT_TRUE(ready.ok()) << ready.status();
+  const auto survey = [](const plan::Distribution& inner) {
+    Manifest::Received found;
+    found.set_source(HashOf(inner));
+    found.set_manifest(77);
+    found.set_bundles(130);
+    return absl::StatusOr<Manifest::Received>(found);
+  };
+  const auto manifest =
+      MakeManifest(**ready, io::LocalFileSystem(), engine_.environment(),
+                   engine_.instances(), 0, survey);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->rows(), 130);
+  EXPECT_EQ(manifest->rows_per_bundle(), 3) << "at most 64 bundles";
+  ASSERT_THAT(manifest->received(), SizeIs(1));
+  EXPECT_EQ(manifest->received(0).manifest(), 77);
+  const auto part = PartOfBundle((*ready)->division, *manifest, 43, 0);
+  ASSERT_TRUE(part.ok());
+  EXPECT_TRUE(part->is_received);
+  EXPECT_EQ(part->begin, 129);
+  EXPECT_EQ(part->end, 130);
+}
+
 TEST_F(ManifestTest, FailsWhereNothingMatches) {
   const auto manifest = Make(ListFiles("*.csv"));
   EXPECT_TRUE(absl::IsNotFound(manifest.status())) << manifest.status();

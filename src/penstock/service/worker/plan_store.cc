@@ -7,6 +7,7 @@
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/dispatcher.pb.h"
+#include "penstock/plan/distribute.h"
 #include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/keepable.h"
@@ -51,7 +52,8 @@ void FindKept(ReadyPlan& ready) {
 }  // namespace
 
 absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
-                                      PythonHost* python) {
+                                      PythonHost* python,
+                                      const ServiceRules& services) {
   PlanBundle parsed;
   plan::Plan plan;
   if (!parsed.ParseFromString(bundle) || !plan.ParseFromString(parsed.plan())) {
@@ -73,12 +75,24 @@ absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
   PENSTOCK_ASSIGN_OR_RETURN(
       ready->division, plan::DivideFor(plan, parsed.visitation(),
                                        parsed.sharding(), parsed.in_rounds()));
+  ready->division.needs_lineage |= parsed.gives_lineage();
+  PENSTOCK_RETURN_IF_ERROR(services.Check(ready->division.remote));
   PENSTOCK_ASSIGN_OR_RETURN(
       ready->pipeline,
       engine::Pipeline::Build(ready->division.remote, ready->defaults,
                               ready->captures.get()));
   ready->places = FindWorkPlaces(ready->division, *ready->pipeline);
   FindKept(*ready);
+  if (!plan::DistributionsIn(ready->division.remote).empty()) {
+    ReceivedSource::Settings settings;
+    settings.directory = ready->directory;
+    settings.defaults = ready->defaults;
+    settings.credentials = services.credentials();
+    settings.captures = ready->captures.get();
+    settings.needs_lineage =
+        ready->pipeline->needs_lineage() || ready->division.needs_lineage;
+    ready->received = std::make_shared<ReceivedSources>(std::move(settings));
+  }
   if (python == nullptr) {
     PENSTOCK_RETURN_IF_ERROR(CodeRules().Check(parsed));
   } else {
@@ -103,7 +117,7 @@ absl::StatusOr<PlanPtr> PlanStore::Get(const std::string& plan) {
   }
   absl::StatusOr<PlanPtr> ready = [&]() -> absl::StatusOr<PlanPtr> {
     PENSTOCK_ASSIGN_OR_RETURN(const std::string bytes, fetch_(plan));
-    return MakeReadyPlan(bytes, python_);
+    return MakeReadyPlan(bytes, python_, services_);
   }();
   MutexLock lock(&mutex_);
   if (ready.ok()) {

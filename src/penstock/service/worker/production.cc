@@ -25,6 +25,7 @@ absl::Status Production::Start(const RunSetup& setup, uint64_t position,
                                uint64_t skip) {
   Clear();
   needs_lineage_ = setup.plan->division.needs_lineage;
+  receives_ = setup.plan->received != nullptr;
   position_ = position;
   skip_until_ = skip;
   digest_.BeginAt(position);
@@ -70,7 +71,10 @@ engine::Task::Next Production::RunSlice() {
     if (loads_.empty() && !is_last_) {
       const ItemGatherer::Found found =
           items_.Gather(start, is_reader_waiting_, shared_from_this());
-      if (found == ItemGatherer::Found::kBlocked) return Next::kWait;
+      if (found == ItemGatherer::Found::kBlocked) {
+        if (receives_) SetStalled(true);
+        return Next::kWait;
+      }
       if (found == ItemGatherer::Found::kYield) return Next::kAgain;
       if (!items_.has_items() && !items_.is_last()) {
         return fail(*items_.outcome());

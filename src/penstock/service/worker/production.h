@@ -89,6 +89,7 @@ class Production final : public engine::Task {
   std::deque<Load> loads_;
   bool is_last_ = false;  // after them comes the end
   bool needs_lineage_ = false;
+  bool receives_ = false;  // other jobs' rows
   bool is_stalled_ = false;
 
   std::atomic<bool> is_reader_waiting_{false};

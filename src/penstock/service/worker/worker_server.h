@@ -65,7 +65,9 @@ class WorkerServer final {
     // Whether `files` says where snapshots may be written; if not, where the
     // user of this process has made one (kept_folder.h).
     bool has_written_folders = false;
-    CodeRules code;            // whose Python it runs
+    CodeRules code;                    // whose Python it runs
+    // Addresses of services that plans may have it read, besides `dispatcher`.
+    std::vector<std::string> services;
     std::string python;        // the interpreter for that
     int64_t python_bytes = 0;  // of a process; 0: its share of memory_bytes
     EventLog* log = nullptr;   // null: nothing is said
@@ -157,6 +159,8 @@ class WorkerServer final {
   absl::Status Listen();
   absl::StatusOr<std::shared_ptr<Productions>> MakeProductions();
   static Key KeyOf(const Lease& lease);
+  // One that nobody else draws; never 0.
+  static uint64_t NewWord();
 
   WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnReply(const WorkerReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -189,6 +193,12 @@ class WorkerServer final {
   void Survey(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PlanPtr> FindPlan(const Lease& lease);
   absl::StatusOr<BundleRun::Setup> MakeSetup(const Lease& lease);
+  std::shared_ptr<engine::Receiver> MakeReceiver(
+      const Lease& lease, const Manifest& manifest,
+      const std::shared_ptr<ReceivedSources>& sources) const;
+  absl::StatusOr<Manifest::Received> SurveyInner(
+      const Lease& lease, const ReadyPlan& plan,
+      const plan::Distribution& inner) ABSL_LOCKS_EXCLUDED(mutex_);
   engine::Environment MakeEnvironment(const ReadyPlan& plan) const;
   // Has a share that is kept found by what it is made of.
   absl::Status SetKept(const EpochFiles& files, RunSetup& setup) const;
