@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from servers import state_of, wait_until
+from servers import dispatcher, state_of, wait_until, worker
 
 import penstock as ps
 
@@ -57,6 +57,14 @@ def offers(service, name):
     return job(service, name).get("offers", [])
 
 
+def offers_of(iterator):
+    """Those that it has heard of, if it has run for long enough to say."""
+    try:
+        return iterator.explain().offers
+    except ps.FailedPreconditionError:
+        return ()
+
+
 def has_said_all(service, name):
     """Workers have said what the job's epochs cost."""
     epochs = job(service, name)["epochs"]
@@ -72,7 +80,7 @@ def test_a_second_epoch_is_offered_to_be_kept_and_is(service, tmp_path):
     # A reader hears of it, too.
     iterator = iter(ds)
     next(iterator)
-    wait_until(lambda: iterator.explain().offers)
+    wait_until(lambda: offers_of(iterator))
     e = iterator.explain()
     iterator.close()
     (offer,) = e.offers
@@ -173,3 +181,41 @@ def test_padding_is_counted_by_jobs(service):
     assert int(padding["items"]) <= lengths.sum()
     assert int(padding["items"]) > 0.5 * lengths.sum()
     assert int(padding["padded_items"]) > int(padding["items"])
+
+
+def test_workers_write_snapshots_where_they_were_told(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "numbers.txt").write_text("".join(f"{i}\n" for i in range(100)))
+    ds = ps.TextLineDataset(str(data / "numbers.txt"))
+    ds = ds.map(lambda x: ps.strings.to_number(x, ps.int64))
+
+    def read(address, folder):
+        kept = ds.snapshot(tmp_path / folder).map(lambda x: x + 1)
+        return sorted(int(x) for x in kept.distribute(address))
+
+    (tmp_path / "kept").mkdir()
+    with (
+        dispatcher() as head,
+        worker(
+            head.address,
+            *("--allow", str(data), "--snapshots", str(tmp_path / "kept")),
+        ),
+    ):
+        for _ in range(2):
+            assert read(head.address, "kept") == list(range(1, 101))
+        files = list((tmp_path / "kept").glob("*/*.penstock"))
+        assert len(files) == 1
+        with pytest.raises(ps.PermissionDeniedError, match="--snapshots"):
+            read(head.address, "data/elsewhere")
+        # What it was made of has changed.
+        (data / "numbers.txt").write_text("7\n")
+        assert read(head.address, "kept") == [8]
+
+
+def test_workers_write_no_snapshots_where_nobody_made_one(service, tmp_path):
+    ds = pipeline(tmp_path)
+    for mark in tmp_path.glob("*/*.shares"):
+        mark.unlink()
+    with pytest.raises(ps.PermissionDeniedError, match="found none"):
+        list(ds.distribute(service.address, job="not-kept"))

@@ -129,7 +129,9 @@ class AllowedFiles final : public FileSystem {
     }
     return absl::PermissionDeniedError(
         absl::StrCat("nothing is written where ", flag_,
-                     " says what is read; got '", std::string(path), "'"));
+                     " says what is read; got '", std::string(path),
+                     "'\n  Have the worker started with --snapshots for its "
+                     "folder, if it is a snapshot."));
   }
 
   // The folder that `canonical` lies in; null: in none.

@@ -45,20 +45,24 @@ std::optional<int64_t> Productions::LookWhoIsLate() {
 }
 
 bool Productions::MayAdd(uint64_t serial, Entry& entry, Garbage& garbage) {
-  UpdateLate();
   account_->Await();  // before it is looked: what is freed meanwhile is heard
   const auto reading = std::ranges::count_if(entries_, [](const auto& each) {
     return each.second.window.num_readers() > 0;
   });
-  const bool has_share =
-      entry.window.needed_bytes() * std::max<int64_t>(1, reading) <
-      limit_bytes_;
+  const auto has_room = [&] {
+    return entry.window.needed_bytes() * std::max<int64_t>(1, reading) <
+           limit_bytes_;
+  };
   const int64_t over = bytes_->load() - options_.retained_bytes;
   if (over > 0) Evict(FrameWindow::Spare::kUnwanted, serial, over, garbage);
   int64_t excess =
       std::max(bytes_->load() - limit_bytes_,
                options_.budget->used_bytes() - options_.budget->limit_bytes()) +
       1;
+  // Who is late matters only where there is no room: this is asked often.
+  if (excess <= 0 && has_room()) return true;
+  UpdateLate();
+  const bool has_share = has_room();
   if (has_share && excess > 0) {
     excess -= Evict(FrameWindow::Spare::kUnwanted, serial, excess, garbage);
   }
