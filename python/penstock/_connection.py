@@ -92,12 +92,14 @@ class Connection:
         defaults: dict[str, Any],
         is_recovery: bool,
         rewriting: dict[str, Any] | None,
+        reader: int = 0,
     ) -> None:
         near, far = socket.socketpair()
         try:
             with far:
                 body = self._request(dataset, position, start, defaults)
                 body["is_recovery"] = is_recovery
+                body["reader"] = reader
                 if rewriting is not None:
                     body["rewriting"] = rewriting
                 if dataset._knobs and rewriting == dataset._rewriting:

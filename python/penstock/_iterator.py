@@ -9,6 +9,7 @@ import json
 import operator
 import os
 import reprlib
+import secrets
 import threading
 import weakref
 import zlib
@@ -42,6 +43,13 @@ _STATE_VERSION = 1
 _NOTHING: IteratorABC[Any] = iter(())
 
 
+class _Loaded(NamedTuple):
+    """A state, and what a service knows the reader by that goes on from it."""
+
+    position: Position | list[Position]
+    reader: int
+
+
 class _Place(NamedTuple):
     """Where an iterator stands: rows at hand, and how to go on without them.
 
@@ -64,6 +72,8 @@ class _Place(NamedTuple):
     failure: PenstockError | None = None  # of all, to be raised yet
     fingerprint: str = ""
     rewriting: dict[str, Any] | None = None
+    # Until a frame has come since, a service may not have heard of it yet.
+    loaded: _Loaded | None = None
 
 
 class Iterator(IteratorABC[Any]):
@@ -96,8 +106,6 @@ class Iterator(IteratorABC[Any]):
         self._died_at: tuple[int, int] | None = None
         # Those of _place, or none: found again there.
         self._rows: IteratorABC[Any] = _NOTHING
-        # What it goes on from, as long as nothing has come since.
-        self._loaded: list[Position] = []
         self._connection: Connection | None = None
         try:
             connection = self._made(None, dataset._rewriting)
@@ -171,7 +179,6 @@ class Iterator(IteratorABC[Any]):
                 self._disconnect()
             raise
         self._place = place
-        self._loaded = []
         connection.is_whole = True
 
     def _read(self, connection: Connection, event: tuple[int, ...]) -> _Place:
@@ -257,6 +264,7 @@ class Iterator(IteratorABC[Any]):
         position: Position | list[Position] | None,
         rewriting: dict[str, Any] | None,
         is_recovery: bool = False,
+        reader: int = 0,
     ) -> Connection:
         return Connection(
             self._dataset,
@@ -265,16 +273,18 @@ class Iterator(IteratorABC[Any]):
             self._defaults,
             is_recovery,
             rewriting,
+            reader,
         )
 
     def _reconnect(self) -> Connection:
         """Begins anew in the engine, after the last element returned."""
         self._disconnect()
         rewriting = self._place.rewriting
-        if self._loaded:
-            made = self._made(self._loaded, rewriting)
-        else:
+        loaded = self._place.loaded
+        if loaded is None:
             made = self._made(self._position(), rewriting, is_recovery=True)
+        else:
+            made = self._made(loaded.position, rewriting, reader=loaded.reader)
         self._connection = made
         return made
 
@@ -314,11 +324,12 @@ class Iterator(IteratorABC[Any]):
         error, before the first element and after the last.
         """
         with self._lock:
-            if not self._loaded:
+            loaded = self._place.loaded
+            if loaded is None or isinstance(loaded.position, Position):
                 return self._state_at(self._position())
             return {
                 "version": _STATE_VERSION,
-                "states": [self._state_at(each) for each in self._loaded],
+                "states": [self._state_at(each) for each in loaded.position],
                 "resize": self._start.resize is not None,
             }
 
@@ -385,9 +396,10 @@ class Iterator(IteratorABC[Any]):
         with self._lock:
             if self._is_closed:
                 raise _closed()
+            loaded = _Loaded(position, secrets.randbits(48) | 1)
             before, self._start = self._start, start
             try:
-                made = self._made(position, rewriting)
+                made = self._made(position, rewriting, reader=loaded.reader)
             except BaseException as error:
                 self._start = before
                 if not isinstance(error, PenstockError):
@@ -403,9 +415,9 @@ class Iterator(IteratorABC[Any]):
                     frame_rows=first.skip,
                     fingerprint=made.fingerprint,
                     rewriting=made.rewriting,
+                    loaded=loaded,
                 )
             )
-            self._loaded = position if isinstance(position, list) else []
             self._connection = made
             self._died_at = None
             self._say_if_other()
@@ -467,7 +479,10 @@ class Iterator(IteratorABC[Any]):
             start = dataclasses.replace(
                 self._start, resize={**(self._start.resize or {}), **message}
             )
-            position = self._loaded or [self._position()]
+            loaded = self._place.loaded
+            position = [self._position()]
+            if loaded is not None and isinstance(loaded.position, list):
+                position = loaded.position
             self._load(position, self._place.rewriting, start)
 
     def _say_if_other(self) -> None:

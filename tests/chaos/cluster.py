@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import rows
-from job import Job
+from job import AnyJob
 from processes import Dispatcher, Worker
 from proxy import Link, Network
 
@@ -35,7 +35,7 @@ class Cluster:
         # Seconds, by what took them.
         self.times: dict[str, list[float]] = {}
         self.counts: dict[str, int] = {}
-        self.job: Job | None = None
+        self.job: AnyJob | None = None
         self.lines = folder / "lines"
         self._names = 0
         self._least = workers
@@ -68,7 +68,10 @@ class Cluster:
 
     def note(self, kind: str, pid: int = 0, takes: str = "") -> None:
         self.events.append(Event(kind, time.monotonic(), pid, takes))
-        self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.count(kind)
+
+    def count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
 
     def took(self, what: str, seconds: float) -> None:
         self.times.setdefault(what, []).append(seconds)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from cluster import Cluster
+from group import Group
 from plan import Fault
 from processes import Part, Worker
 from proxy import Link
@@ -42,6 +43,8 @@ async def _kill_worker(cluster: Cluster, fault: Fault) -> bool:
         return False
     worker.is_busy = True
     cluster.note(fault.kind, worker.pid, "crash")
+    if isinstance(cluster.job, Group) and cluster.job.is_inside_a_round():
+        cluster.count("of them, workers killed inside a round")
     worker.kill()
     await asyncio.sleep(fault.seconds / 2)
     await worker.start(
@@ -154,12 +157,66 @@ async def _kill_engine(cluster: Cluster, fault: Fault) -> bool:
 
 async def _kill_trainer(cluster: Cluster, fault: Fault) -> bool:
     job = cluster.job
-    if job is None or job.is_over or not job.can_restore:
+    if job is None or job.is_over or not job.trainers:
         return False
-    trainer = job.trainers[int(fault.target * len(job.trainers))]
+    number = int(fault.target * len(job.trainers))
+    if not job.can_restore(number):
+        return False
+    cluster.note(fault.kind, job.trainers[number].pid)
+    job.trainers[number].kill()
+    job.bring_back(number)
+    return True
+
+
+async def _replace_trainer(cluster: Cluster, fault: Fault) -> bool:
+    """Killed, and nobody has its state."""
+    job = cluster.job
+    if not isinstance(job, Group) or job.is_over or not job.trainers:
+        return False
+    number = int(fault.target * len(job.trainers))
+    cluster.note(fault.kind, job.trainers[number].pid)
+    job.bring_back_anew(number)
+    return True
+
+
+async def _stop_trainer(cluster: Cluster, fault: Fault) -> bool:
+    """The trainer, or the engine beside it with it."""
+    job = cluster.job
+    if job is None or job.is_over:
+        return False
+    trainer = _pick(job.trainers, fault)
+    if trainer is None:
+        return False
+    engine = trainer.engine_pid if fault.way else None
     cluster.note(fault.kind, trainer.pid)
-    trainer.kill()
-    job.restore()
+    if engine is not None:
+        os.kill(engine, signal.SIGSTOP)
+    trainer.signal(signal.SIGSTOP)
+    await asyncio.sleep(fault.seconds)
+    if engine is not None and trainer.engine_pid == engine:
+        os.kill(engine, signal.SIGCONT)
+    trainer.signal(signal.SIGCONT)
+    return True
+
+
+async def _slow_trainer(cluster: Cluster, fault: Fault) -> bool:
+    job = cluster.job
+    if job is None or job.is_over:
+        return False
+    trainer = _pick(job.trainers, fault)
+    if trainer is None:
+        return False
+    cluster.note(fault.kind, trainer.pid)
+    trainer.say(f"slow {fault.seconds:.2f}")
+    return True
+
+
+async def _join(cluster: Cluster, fault: Fault) -> bool:
+    job = cluster.job
+    if not isinstance(job, Group) or job.is_over or not job.may_join():
+        return False
+    cluster.note(fault.kind)
+    job.join()
     return True
 
 
@@ -255,6 +312,10 @@ _DEEDS: dict[str, Callable[[Cluster, Fault], Awaitable[bool]]] = {
     "dispatcher_flap": _flap_dispatcher,
     "engine_kill": _kill_engine,
     "trainer_kill": _kill_trainer,
+    "trainer_anew": _replace_trainer,
+    "trainer_stop": _stop_trainer,
+    "trainer_slow": _slow_trainer,
+    "member_join": _join,
     "link_cut": _cut,
     "link_hold": _hold,
     "link_delay": _delay,

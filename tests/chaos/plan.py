@@ -6,6 +6,9 @@ import dataclasses
 import random
 from collections.abc import Iterator
 
+from rows import GROUPS
+
+GROUP_MEMBERS = 3
 # How often each kind comes, in relation to the others.
 WEIGHTS = {
     "worker_kill": 14,
@@ -18,6 +21,10 @@ WEIGHTS = {
     "dispatcher_flap": 2,
     "engine_kill": 9,
     "trainer_kill": 7,
+    "trainer_anew": 8,
+    "trainer_stop": 7,
+    "trainer_slow": 6,
+    "member_join": 6,
     "link_cut": 9,
     "link_hold": 6,
     "link_delay": 4,
@@ -59,6 +66,8 @@ def _seconds(kind: str, chance: random.Random) -> float:
     low, high = {
         "worker_stop": (3, 15),
         "dispatcher_stop": (1, 8),
+        "trainer_stop": (1, 14),
+        "trainer_slow": (1, 6),
         "link_hold": (1, 10),
         "disk_full": (1, 4),
     }.get(kind, (1, 3))
@@ -92,4 +101,6 @@ def rounds(seed: int, kinds: list[str]) -> Iterator[Round]:
     while True:
         for kind in chance.sample(kinds, len(kinds)):
             readers = chance.choice((1, 1, 2, 3))
+            if kind in GROUPS:
+                readers = GROUP_MEMBERS
             yield Round(kind, readers, chance.random() < 0.6)

@@ -20,6 +20,7 @@ from penstock._engine import binary_path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRELOAD = ROOT / "build/release/tests/chaos/libchaos_preload.so"
+WORKER_MEMORY = 256 << 20
 _READY_SECONDS = 60.0
 
 
@@ -27,6 +28,20 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
+
+
+async def state_at(http: int) -> dict[str, Any] | None:
+    """What a part says of itself; None: nothing."""
+
+    def get() -> dict[str, Any] | None:
+        url = f"http://127.0.0.1:{http}/state"
+        try:
+            with urllib.request.urlopen(url, timeout=1) as page:
+                return json.loads(page.read())  # type: ignore[no-any-return]
+        except (OSError, ValueError):
+            return None
+
+    return await asyncio.get_running_loop().run_in_executor(None, get)
 
 
 class Part:
@@ -133,18 +148,8 @@ class Dispatcher(Part):
             self.kill()  # Its port may still be another's for a moment.
             await asyncio.sleep(0.2)
 
-    def _get_state(self) -> dict[str, Any] | None:
-        url = f"http://127.0.0.1:{self.http}/state"
-        try:
-            with urllib.request.urlopen(url, timeout=1) as page:
-                return json.loads(page.read())  # type: ignore[no-any-return]
-        except (OSError, ValueError):
-            return None
-
     async def state(self) -> dict[str, Any] | None:
-        """What it says of itself; None: nothing."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, self._get_state)
+        return await state_at(self.http)
 
 
 class Worker(Part):
@@ -154,6 +159,7 @@ class Worker(Part):
         super().__init__(name, folder)
         self.link: Link = network.link()
         self.port = 0
+        self.http = free_port()
 
     async def start(self, dispatcher: str, is_moved: bool) -> None:
         """Starts it, where it was or at another port."""
@@ -167,7 +173,8 @@ class Worker(Part):
                     *("--dispatcher", dispatcher),
                     *("--listen", f"127.0.0.1:{self.port}"),
                     *("--advertise", self.link.address),
-                    *("--cpu", "1", "--memory", str(256 << 20)),
+                    *("--cpu", "1", "--memory", str(WORKER_MEMORY)),
+                    *("--http", str(self.http)),
                 ]
             )
             (self.folder / "who").write_text(f"{self.pid}\n")
@@ -175,6 +182,9 @@ class Worker(Part):
                 return
             self.kill()
             await asyncio.sleep(0.2)
+
+    async def state(self) -> dict[str, Any] | None:
+        return await state_at(self.http)
 
 
 class Trainer(Part):

@@ -12,12 +12,26 @@ import penstock as ps
 
 # Where a worker's folder says which process it is.
 WHO = "/proc/self/cwd/who"
-KINDS = ("rows", "batches", "ordered", "shuffled", "files", "wide", "who")
+# Members of a group: what they have in common is computed once.
+GROUPS = ("share", "skip", "rounds")
+# Elements of "skip" that an engine may have before its trainer: 128 MiB, and
+# what is on its way.
+SKIP_AHEAD = 20_000
+KINDS = (
+    *("rows", "batches", "ordered", "shuffled", "files", "wide", "who"),
+    *GROUPS,
+)
 _PRIME = 2654435761
 _SPACE = 1 << 32
 _WIDTH = 2048
 _WORK = 20_000
 _LINES = 500
+_SHARED_WIDTH = 128
+_SKIP_WIDTH = 1000
+_ENDLESS = 10**6  # more than anybody comes to read
+_LENGTHS = 40
+_BUCKETS = [8, 16, 24, 32]
+_BUCKET_ROWS = 16
 _LONG_FILES = 300
 _LONG_LINES = 40
 
@@ -25,8 +39,19 @@ Rows = tuple[np.ndarray[Any, Any], bool, int]
 
 
 def row_count(kind: str, scale: float) -> int:
-    """Rows of an epoch that lasts for some seconds."""
-    each = {"rows": 400, "files": 400, "wide": 40, "who": 130}.get(kind, 3000)
+    """Rows of an epoch that lasts for some seconds.
+
+    Of the pipeline "skip", which has no end: what each member reads of it.
+    """
+    each = {
+        "rows": 400,
+        "files": 400,
+        "wide": 40,
+        "who": 130,
+        "share": 200,
+        "skip": 40,
+        "rounds": 500,
+    }.get(kind, 3000)
     count = int(each * 1000 * scale)
     return count // _LINES * _LINES if kind == "files" else count
 
@@ -89,7 +114,21 @@ def make(kind: str, count: int, folder: Path) -> ps.Dataset:
                 lambda who: (x, check(x), who)
             )
         )
+    if kind == "skip":
+        ds = ps.Dataset.range(_ENDLESS).repeat()
+        return ds.map(lambda x: ps.fill([_SKIP_WIDTH], x))
+    if kind == "rounds":
+        ds = ps.Dataset.range(count)
+        ds = ds.map(lambda x: ps.fill([1 + x * 7919 % _LENGTHS], x + 1))
+        return ds.bucket_by_sequence_length(
+            lambda x: ps.size(x),
+            bucket_boundaries=_BUCKETS,
+            bucket_batch_sizes=[_BUCKET_ROWS] * (len(_BUCKETS) + 1),
+        )
     ds = ps.Dataset.range(count).map(lambda x: (x, check(x)))
+    if kind == "share":
+        ds = ds.map(lambda x, y: (x, y, np.arange(_SHARED_WIDTH) + x))
+        return ds.shuffle(500).batch(64)
     if kind == "rows":
         return ds
     if kind == "wide":
@@ -102,6 +141,10 @@ def make(kind: str, count: int, folder: Path) -> ps.Dataset:
 def read(kind: str, element: Any) -> Rows:
     """Ids of an element, whether all of it is right, and who computed it."""
     who = 0
+    if kind == "skip":
+        return element[:1], bool((element == element[0]).all()), who
+    if kind == "rounds":
+        return element[:, 0] - 1, _is_padded(element), who
     if kind in ("files", "lines"):
         words = element.split()[:2]
         found, checked = (np.atleast_1d(int(word)) for word in words)
@@ -112,10 +155,22 @@ def read(kind: str, element: Any) -> Rows:
     elif kind == "wide":
         found, checked = np.atleast_1d(element[0]), np.atleast_1d(element[1])
         is_right = bool((element[2] == np.arange(_WIDTH) + element[0]).all())
+    elif kind == "share":
+        found, checked = element[:2]
+        wide = np.arange(_SHARED_WIDTH) + found[:, None]
+        is_right = bool((element[2] == wide).all())
     else:
         found, checked = np.atleast_1d(element[0]), np.atleast_1d(element[1])
         is_right = True
     return found, is_right and bool((checked == check(found)).all()), who
+
+
+def _is_padded(batch: np.ndarray[Any, Any]) -> bool:
+    """Whether each row of "rounds" is as long as it should be, and then 0."""
+    lengths = 1 + (batch[:, 0] - 1) * 7919 % _LENGTHS
+    is_inside = np.arange(batch.shape[1]) < lengths[:, None]
+    whole = np.where(is_inside, batch[:, :1], 0)
+    return bool((batch == whole).all()) and batch.shape[1] == max(lengths)
 
 
 def bundle_rows(count: int) -> int:

@@ -24,9 +24,12 @@ import faults
 import plan
 import rows
 from cluster import Cluster
-from job import STUCK_SECONDS, Job
+from group import Group
+from job import STUCK_SECONDS, AnyJob, Job
 from ledger import ledger_path, read_ledger
+from memory import MemoryWatch
 from recovery import handovers, percentile
+from reference import Rounds
 
 _TARGETS = {
     "worker crash to first replacement row": 1.0,
@@ -45,6 +48,9 @@ class Chaos:
         self.rows = self.lost = self.doubled = self.jobs = self.replayed = 0
         self.refused = 0
         self.errors: list[str] = []
+        self.members: dict[str, int] = {}  # of groups, by kind
+        self.memory = MemoryWatch(self.cluster)
+        self._rounds: Rounds | None = None
         self._begin = time.monotonic()
 
     async def run(self) -> bool:
@@ -59,12 +65,17 @@ class Chaos:
             f"{self.arguments.minutes:g} minutes, in {self.folder}",
             flush=True,
         )
+        if "rounds" in self.arguments.pipelines.split(","):
+            count = rows.row_count("rounds", self.arguments.scale)
+            self._rounds = Rounds(count, plan.GROUP_MEMBERS)
         await self.cluster.start()
         self._begin = time.monotonic()
         breaking = asyncio.create_task(self._break(planned))
+        watching = asyncio.create_task(self.memory.run())
         try:
             await self._work(breaking)
         finally:
+            watching.cancel()
             breaking.cancel()
             self.cluster.close()
         self._show()
@@ -94,13 +105,7 @@ class Chaos:
             self.arguments.seed, self.arguments.pipelines.split(",")
         ):
             name = f"job-{self.jobs}-{os.getpid()}"
-            job = Job(
-                name,
-                spec,
-                self.folder / name,
-                self.cluster.dispatcher.for_trainers.address,
-                self.arguments.scale,
-            )
+            job = self._make(name, spec)
             self.cluster.job = job
             began = time.monotonic()
             is_whole = await job.run()
@@ -111,7 +116,20 @@ class Chaos:
             if breaking.done() or self.cluster.failures:
                 return
 
-    def _judge(self, job: Job, is_whole: bool, began: float) -> None:
+    def _make(self, name: str, spec: plan.Round) -> AnyJob:
+        dispatcher = self.cluster.dispatcher
+        arguments = (
+            name,
+            spec,
+            self.folder / name,
+            dispatcher.for_trainers.address,
+            self.arguments.scale,
+        )
+        if spec.kind not in rows.GROUPS:
+            return Job(*arguments)
+        return Group(*arguments, dispatcher=dispatcher, rounds=self._rounds)
+
+    def _judge(self, job: AnyJob, is_whole: bool, began: float) -> None:
         self.errors += job.errors
         self.refused += job.refused
         for error in job.errors:
@@ -130,10 +148,13 @@ class Chaos:
         if not verdict:
             self.cluster.fail(
                 f"{job.name} ({job.spec}): lost {verdict.lost[:9]}, "
-                f"doubled {verdict.doubled[:9]}"
+                f"doubled {verdict.doubled[:9]}; {verdict.wrong}"
             )
             return
-        if job.spec.kind == "who":
+        if isinstance(job, Group):
+            before = self.members.get(job.spec.kind, 0)
+            self.members[job.spec.kind] = before + len(job.members)
+        if isinstance(job, Job) and job.spec.kind == "who":
             self._measure(job, began)
         if not job.errors:
             job.remove()
@@ -189,7 +210,13 @@ class Chaos:
             f"\n{self.jobs} jobs, {self.rows} rows: {self.lost} lost, "
             f"{self.doubled} doubled; {len(self.errors)} errors; bundles that "
             f"a drained worker left behind: {self.replayed}; starts that a "
-            f"full disk refused: {self.refused}"
+            f"full disk refused, or no dispatcher answered: {self.refused}"
+        )
+        shared, rss = self.memory.most_shared, self.memory.most_rss
+        print(
+            f"members of groups: {self.members}; memory of workers, looked at "
+            f"{self.memory.looks} times: {shared >> 20} MiB kept for others, "
+            f"{rss >> 20} MiB in all, at most"
         )
         for failure in cluster.failures:
             print(f"FAILED: {failure}")

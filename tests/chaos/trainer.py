@@ -1,7 +1,7 @@
 """A trainer: reads a job's rows, notes them in a ledger, saves checkpoints.
 
 Run with a file that says what to read. Each row is in the ledger before the
-next one is asked for. Words on its input: "save FILE" and "end".
+next one is asked for. Words on its input: "save FILE", "slow SECONDS", "end".
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import rows
 from ledger import RECORD
 
+_SLOW_STEP = 0.05  # seconds that an element takes when it is slow
+
 
 def listen(words: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
@@ -29,9 +31,17 @@ def listen(words: queue.SimpleQueue[str]) -> None:
     words.put("end")
 
 
-def save(iterator: Any, path: str, noted: int) -> None:
-    """A checkpoint, with how many rows of the ledger come before it."""
-    text = json.dumps({"state": iterator.state_dict(), "noted": noted})
+def save(iterator: Any, path: str, noted: int, row: int) -> None:
+    """A checkpoint, with what comes before it.
+
+    Args:
+        iterator: Where it is.
+        path: Of the file.
+        noted: Records of this life's ledger.
+        row: Elements since the first life began.
+    """
+    place = {"state": iterator.state_dict(), "noted": noted, "row": row}
+    text = json.dumps(place)
     with open(path + ".new", "w") as file:
         file.write(text)
         file.flush()
@@ -42,22 +52,17 @@ def save(iterator: Any, path: str, noted: int) -> None:
 def run(spec: dict[str, Any]) -> None:
     kind = spec["kind"]
     ds = rows.make(kind, spec["count"], Path(spec["files"]))
-    ds = ds.distribute(
-        spec["address"],
-        job=spec["job"],
-        reader=spec["reader"],
-        num_readers=spec["readers"],
-        order="deterministic" if kind == "ordered" else None,
-        compression=spec.get("compression"),
-    )
-    iterator = iter(ds)
+    iterator = iter(ds.distribute(spec["address"], **spec["settings"]))
+    row = spec["row"]
     if spec["restore"]:
         saved = json.loads(Path(spec["restore"]).read_text())
         iterator.load_state_dict(saved["state"])
+        row = saved["row"]
     words: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=listen, args=(words,), daemon=True).start()
     noted = 0
     begin = time.monotonic()
+    slow_until = 0.0
     has_ended = False
     ledger = os.open(spec["ledger"], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     while True:
@@ -65,11 +70,13 @@ def run(spec: dict[str, Any]) -> None:
             word, *rest = words.get().split(" ", 1)
             if word == "end":
                 return
-            save(iterator, rest[0], noted)
+            if word == "slow":
+                slow_until = time.monotonic() + float(rest[0])
+            else:
+                save(iterator, rest[0], noted, row)
             continue
-        try:
-            element = next(iterator)
-        except StopIteration:
+        element = next(iterator, None) if row < spec["most"] else None
+        if element is None:
             has_ended = True
             Path(spec["ended"]).touch()
             continue
@@ -77,11 +84,14 @@ def run(spec: dict[str, Any]) -> None:
         if not is_right:
             raise AssertionError(f"wrong bytes in row {ids[:4]}")
         record = np.empty(len(ids), RECORD)
-        record["id"], record["who"] = ids, who
+        record["id"], record["who"], record["row"] = ids, who, row
         record["at"] = time.monotonic()
         os.write(ledger, record.tobytes())
         noted += len(ids)
+        row += 1
         early = begin + noted / spec["rate"] - time.monotonic()
+        if time.monotonic() < slow_until:
+            early = max(early, _SLOW_STEP)
         if early > 0:
             time.sleep(early)
 

@@ -142,8 +142,8 @@ def test_a_second_death_at_one_element_raises(monkeypatch):
     next(iterator)
     made = type(iterator)._made
 
-    def made_and_killed(self, position, rewriting, is_recovery=False):
-        connection = made(self, position, rewriting, is_recovery)
+    def made_and_killed(self, position, rewriting, **more):
+        connection = made(self, position, rewriting, **more)
         kill_engine()
         return connection
 

@@ -104,6 +104,9 @@ struct RunPart {
   uint64_t iteration = 0;
   // Rows have a lineage, though nothing here needs it.
   bool gives_lineage = false;
+  // A word for the source's rows and what is made of them: what shares are kept
+  // by in files (Cache.in_shares), whose rows then need a lineage. 0: none are.
+  uint64_t kept_by = 0;
 };
 
 // How one iterator runs its plan.

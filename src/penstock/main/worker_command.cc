@@ -61,6 +61,8 @@ const Schema& WorkerSchema() {
            "what trainers reach it by; none: as in --listen"},
           {"allow", SettingKind::kTexts, "DIR", "",
            "a folder whose files it may read; may come again"},
+          {"snapshots", SettingKind::kTexts, "DIR", "",
+           "a folder where it may write snapshots; may come again"},
           {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
            "a service that pipelines may read, besides its own; may come "
            "again"},
@@ -239,12 +241,17 @@ int RunWorker(const std::vector<std::string>& args) {
   if (!gate.ok()) return Failed(gate.status());
   options.check_caller = CallerCheck(**gate, log);
   std::unique_ptr<io::FileSystem> allowed;
-  if (!settings.texts("allow").empty()) {
-    auto made = io::MakeAllowedFileSystem(settings.texts("allow"), "--allow");
+  const std::vector<std::string> snapshots = settings.texts("snapshots");
+  options.allowed = settings.texts("allow");
+  if (!options.allowed.empty() || !snapshots.empty()) {
+    std::vector<std::string> folders = options.allowed;
+    if (folders.empty()) folders.emplace_back("/");
+    folders.insert(folders.end(), snapshots.begin(), snapshots.end());
+    auto made = io::MakeAllowedFileSystem(folders, "--allow", snapshots);
     if (!made.ok()) return Failed(made.status());
     allowed = *std::move(made);
     options.files = allowed.get();
-    options.allowed = settings.texts("allow");
+    options.has_written_folders = true;
   }
   auto rules = service::CodeRules::Make(settings.texts("code-allow"),
                                         settings.is_on("allow-pickle"));

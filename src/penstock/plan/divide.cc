@@ -10,6 +10,7 @@
 #include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/divide_nodes.h"
 #include "penstock/plan/facts.h"
+#include "penstock/plan/keepable.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/rewrite/draft.h"
 #include "penstock/plan/rewrite/function_facts.h"
@@ -255,6 +256,18 @@ class Divider final {
     }
   }
 
+  // Whether it may keep each share by itself. What it is given must be the same
+  // in every pass, and all that a share has: loose rows go past it.
+  bool IsKeptInShares(int id) {
+    const Node& node = draft_.node(id);
+    if (!node.cache().in_shares() || stitch_ >= 0 || passes_ >= 0) return false;
+    const int root = draft_.root();
+    Plan input = PlanOf(draft_.input(id));
+    draft_.SetRoot(root);
+    KeepOrder(input);
+    return FindKeepable(input, /*is_ordered=*/true).back().why_not.empty();
+  }
+
   // Of rows that are received: what is left of the other job's shares.
   absl::Status LookInside() {
     if (!result_.is_received) return absl::OkStatus();
@@ -310,6 +323,10 @@ class Divider final {
         return "";
       case InParts::kSource:
       case InParts::kWhole:
+        if (IsKeptInShares(id)) {
+          result_.is_kept = true;
+          return "";
+        }
         return WhyWhole(node);
     }
     return "";
@@ -524,6 +541,16 @@ class Divider final {
 bool Division::needs_order() const {
   return std::any_of(moved.begin(), moved.end(),
                      [](const Moved& each) { return each.needs_order; });
+}
+
+std::vector<int> PlacesInShares(const Division& division) {
+  std::vector<int> places;
+  if (division.is_kept || division.by_worker) return places;
+  int end = division.remote.nodes_size();
+  if (division.stitch) end = std::min(end, division.stitch->node);
+  if (division.passes) end = std::min(end, division.passes->node);
+  for (int node = division.source; node < end; ++node) places.push_back(node);
+  return places;
 }
 
 absl::StatusOr<Division> Divide(const Plan& plan, bool in_rounds) {

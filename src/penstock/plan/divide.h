@@ -91,6 +91,8 @@ struct Division {
   // Something random comes after the shares: their rows' lineages (and those of
   // loose rows) are needed there.
   bool needs_lineage = false;
+  // A node of `remote` keeps shares in files (Cache.in_shares).
+  bool is_kept = false;
 
   // Instead of shares, which any worker may have: each worker runs all of
   // `remote` (divide_by_worker.h).
@@ -116,5 +118,10 @@ inline constexpr int64_t kMaxSharedBytes = int64_t{64} << 20;
 // batches is run in shares, though it leaves out rows at the end of each; they
 // are larger then.
 absl::StatusOr<Division> Divide(const Plan& plan, bool in_rounds = false);
+
+// The nodes of `remote` after which a cache could keep shares
+// (Cache.in_shares), as far as that is for the division to say; none if there
+// is one.
+std::vector<int> PlacesInShares(const Division& division);
 
 }  // namespace penstock::plan

@@ -122,7 +122,10 @@ std::string WhyWhole(const Node& node) {
     case Node::kTakeWhile:
       return "ends at a row that only one share has";
     case Node::kCache:
-      return "keeps all rows of a pass in one place";
+      return node.cache().in_shares()
+                 ? "keeps rows that are not the same in every pass, or of "
+                   "groups that reach across shares"
+                 : "keeps all rows of a pass in one place";
     case Node::kRebatch:
     case Node::kPack:
       return "puts rows together across shares";

@@ -551,7 +551,7 @@ absl::StatusOr<std::shared_ptr<engine::Receiver>> Session::MakeReceiver(
       std::clamp(limits_.memory_bytes / 16, kMinArenaBytes, kMaxReceivedBytes));
   options.is_plain = is_plain;
   options.may_resize = call.has_resize();
-  options.random = RandomWord();
+  options.random = call.reader() != 0 ? call.reader() : RandomWord();
   auto consumer = std::make_shared<service::Consumer>(std::move(options));
   std::vector<service::ConsumerState> states;
   for (const MakeIterator::ReaderState& state : call.states()) {

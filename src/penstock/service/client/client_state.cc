@@ -75,6 +75,7 @@ ClientBeat ClientState::MakeBeat() const {
     bad->set_bundle(number);
     bad->set_attempt(bundle.bad);
     bad->set_why(bundle.why);
+    bad->set_is_unread(bundle.received == 0);
   }
   for (const uint64_t number : awaited_) {
     if (!bundles_.contains(number) && !given_.Has(number)) {

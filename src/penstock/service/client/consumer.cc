@@ -230,6 +230,7 @@ void Consumer::Deliver(const Ticket& ticket) {
       // No state will name it any more.
       known.pass->OnDelivered(known.pass->row());
       known.pass->Close();
+      offers_ = known.pass->offers();
       it = passes_.erase(it);
       continue;
     }
@@ -258,6 +259,17 @@ void Consumer::OnEnded() {
     known.pass->OnDelivered(known.pass->row());
     known.pass->Leave();
   }
+}
+
+std::vector<plan::Offer> Consumer::Offers() {
+  MutexLock lock(&mutex_);
+  std::vector<plan::Offer> offers;
+  for (const auto& [stream, known] : passes_) {
+    for (plan::Offer& offer : known.pass->offers()) {
+      offers.push_back(std::move(offer));
+    }
+  }
+  return passes_.empty() ? offers_ : offers;
 }
 
 void Consumer::OnLeft(uint64_t number, uint64_t rows) {

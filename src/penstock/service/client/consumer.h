@@ -63,6 +63,7 @@ class Consumer final : public engine::Receiver {
   void OnLeft(uint64_t ticket, uint64_t rows) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void OnEnded() override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<plan::Offer> Offers() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The stream of a pass has gone.
   void OnStreamEnd(uint64_t stream) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -97,6 +98,7 @@ class Consumer final : public engine::Receiver {
   std::vector<ConsumerState> states_ ABSL_GUARDED_BY(mutex_);
   std::map<int, ReceivedSource> sources_ ABSL_GUARDED_BY(mutex_);  // by op
   std::map<uint64_t, Known> passes_ ABSL_GUARDED_BY(mutex_);       // by stream
+  std::vector<plan::Offer> offers_ ABSL_GUARDED_BY(mutex_);        // the last
   uint64_t num_states_ ABSL_GUARDED_BY(mutex_) = 0;                // saved
   std::map<uint64_t, Ticket> tickets_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;

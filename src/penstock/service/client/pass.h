@@ -84,6 +84,8 @@ class Pass final : public ReadingSink,
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Next() is not called again: who waited is not woken, nor kept alive.
   void ForgetReader() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the dispatcher last said.
+  std::vector<plan::Offer> offers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // That Next() gives next.
   uint64_t row() const ABSL_LOCKS_EXCLUDED(mutex_);
   // After the end: loose rows that were not put together, in order.
@@ -249,6 +251,7 @@ class Pass final : public ReadingSink,
   std::map<uint64_t, Pool> pools_ ABSL_GUARDED_BY(mutex_);   // by pass
   std::vector<Chunk> loose_ ABSL_GUARDED_BY(mutex_);
   Pool spares_ ABSL_GUARDED_BY(mutex_);
+  std::vector<plan::Offer> offers_ ABSL_GUARDED_BY(mutex_);
   uint64_t warned_missed_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t warned_missed_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together

@@ -433,6 +433,7 @@ void Pass::OnReply(const ClientReply& reply) {
   {
     MutexLock lock(&mutex_);
     actions = client_->OnReply(reply);
+    offers_ = {reply.offers().begin(), reply.offers().end()};
     for (const uint64_t bundle : actions.stop) {
       const auto reader = readers_.find(bundle);
       if (reader == readers_.end()) continue;
@@ -450,6 +451,11 @@ void Pass::OnReply(const ClientReply& reply) {
     woken = WakeReader();
   }
   for (const ClientState::Read& read : actions.start) StartReading(read);
+}
+
+std::vector<plan::Offer> Pass::offers() const {
+  MutexLock lock(&mutex_);
+  return offers_;
 }
 
 void Pass::StartReading(const ClientState::Read& read) {

@@ -39,13 +39,15 @@ DurableDispatcher::DurableDispatcher(store::MetaStore& store,
       commits_(store, clock) {}
 
 void DurableDispatcher::Enqueue(Writes writes,
-                                std::function<void(const absl::Status&)> done) {
+                                std::function<void(const absl::Status&)> done,
+                                bool is_term_checked) {
   if (!writes.lazy.empty()) {
     commits_.CommitLazily(std::move(writes.lazy), term_,
                           [](const absl::Status&) {});
   }
   // Nothing that anybody was not told yet.
-  if (writes.durable.empty() && pending_ == 0 && !is_full_ && !has_failed_) {
+  if (writes.durable.empty() && pending_ == 0 && !is_full_ && !has_failed_ &&
+      !is_term_checked) {
     return done(absl::OkStatus());
   }
   ++pending_;
@@ -155,10 +157,15 @@ void DurableDispatcher::Open(const OpenRequest& request, Done<OpenReply> done) {
   Writes writes;
   absl::StatusOr<OpenReply> reply = state_->Open(request, NowMillis(), writes);
   TellNews();
-  Enqueue(std::move(writes),
-          [done, reply = std::move(reply)](const absl::Status& status) {
-            status.ok() ? done(reply) : done(status);
-          });
+  // A refusal is final for whoever asks: one whose term is over, and who does
+  // not know what came since, must not say it.
+  const bool is_refused = !reply.ok();
+  Enqueue(
+      std::move(writes),
+      [done, reply = std::move(reply)](const absl::Status& status) {
+        status.ok() ? done(reply) : done(status);
+      },
+      is_refused);
 }
 
 void DurableDispatcher::OnClient(const ClientBeat& beat, int64_t heard_ms,

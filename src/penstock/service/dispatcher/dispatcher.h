@@ -106,8 +106,11 @@ class DurableDispatcher final {
   DurableDispatcher(store::MetaStore& store, const Clock& clock,
                     Options options, std::unique_ptr<DispatcherState> state);
 
-  // Queues what was decided; `done` hears once it is durable.
-  void Enqueue(Writes writes, std::function<void(const absl::Status&)> done)
+  // Queues what was decided; `done` hears once it is durable. What needs no
+  // write is said at once, unless the store is to agree that the term is still
+  // this one's.
+  void Enqueue(Writes writes, std::function<void(const absl::Status&)> done,
+               bool is_term_checked = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of a batch that was to be durable. Not called under the lock.
   void OnCommitted(const store::WriteBatch& batch, const absl::Status& status,

@@ -222,6 +222,7 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
         consumer->set_lag_bundles(LagOf(epoch));
       }
     }
+    DescribeWork(run, *job);
   }
 }
 

@@ -246,6 +246,11 @@ TEST_F(GroupsTest, OneThatComesBackWithoutAStateGoesOnWhereTheOthersAre) {
   EXPECT_EQ(back->inherited_open(0).position(), 5);
   EXPECT_EQ(back->seed(), a.seed());
   EXPECT_EQ(back->epoch().generation(), b.epoch().generation() + 1);
+  // It may not have heard that before the dispatcher died.
+  Restart();
+  const auto again_told = Open(again);
+  ASSERT_TRUE(again_told.ok()) << again_told.status();
+  EXPECT_EQ(again_told->row(), 37);
   Beat(*back, 1, {}, 6);
   BeatOf(9, 4);
   EXPECT_EQ(Beat(*back, 1, {}, 6).assigned(0).bundle(), 3);

@@ -344,7 +344,9 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   }
   Session& session = place->second;
   session.heard_ms = std::max(session.heard_ms, now_ms);
-  FindRun(beat.epoch().run())->used_ms = session.heard_ms;
+  Run& run = *FindRun(beat.epoch().run());
+  run.used_ms = session.heard_ms;
+  *reply.mutable_offers() = {run.offers.begin(), run.offers.end()};
   EpochState& state = *epoch->state;
   for (const Finished& finished : beat.finished()) {
     session.is_at_start = false;
@@ -353,7 +355,8 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     }
   }
   for (const ClientBeat::Bad& bad : beat.bad()) {
-    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), writes);
+    state.ReportBad(beat.slot(), bad.bundle(), bad.attempt(), bad.is_unread(),
+                    writes);
   }
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());

@@ -28,6 +28,7 @@
 #include "penstock/service.pb.h"
 #include "penstock/service/dispatcher/epoch_index.h"
 #include "penstock/service/dispatcher/epoch_state.h"
+#include "penstock/service/dispatcher/work_table.h"
 #include "penstock/service/dispatcher/worker_places.h"
 
 namespace penstock::service {
@@ -161,6 +162,7 @@ class DispatcherState final {
     RunRecord record;
     std::map<uint64_t, Epoch> epochs;
     int64_t used_ms = 0;
+    std::vector<plan::Offer> offers;
     // Its group goes on with another number of members. Soft.
     struct Resized {
       uint64_t row = 0;
@@ -235,6 +237,14 @@ class DispatcherState final {
   void ForgetInTables(uint64_t worker);
   static Sharing SharingOf(const Run& run, const Epoch& epoch,
                            const EpochState::Given& given);
+
+  // --- dispatcher_offers.cc ---
+  void TakeWork(const WorkerBeat& beat, int64_t now_ms);
+  void FindOffers(Run& run, int64_t now_ms);
+  // What they have in common is computed once already.
+  static bool IsOneGroup(const Run& run, const Run* other);
+  void DescribeWork(const Run& run, State::Job& job) const;
+
   // Static shards are those of the workers that there are.
   absl::Status CheckWorkers(const Epoch& epoch) const;
   Lease MakeLease(const Run& run, const Epoch& epoch,
@@ -276,6 +286,7 @@ class DispatcherState final {
   std::map<uint64_t, std::string> cancelled_;  // jobs, by numbers of runs
   std::map<uint64_t, Worker> workers_;
   WorkerPlaces places_;
+  WorkTable work_;
 };
 
 // What a manifest is known by.

@@ -133,5 +133,37 @@ TEST_F(DispatcherTest, AnotherOneTakesItsPlace) {
   EXPECT_EQ(other.Scan("run/")->size(), 0);
 }
 
+// What it does not know of, the one in its place may know.
+TEST_F(DispatcherTest, WhoHasBeenReplacedRefusesNobody) {
+  store::MemoryStore other(disk_);
+  auto newer =
+      DurableDispatcher::Make(other, clock_, DurableDispatcher::Options());
+  ASSERT_TRUE(newer.ok()) << newer.status();
+  OpenRequest request;
+  request.set_job("train");
+  request.set_plan("registered meanwhile");
+  request.set_slots(1);
+  dispatcher_->Open(request, [this](const absl::StatusOr<OpenReply>& reply) {
+    opened_ = reply;
+  });
+  EXPECT_FALSE(opened_.has_value());
+  Settle();
+  EXPECT_EQ(opened_->status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(failure_.code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(DispatcherTest, ARefusalIsHeardOnceItIsKnownToStand) {
+  OpenRequest request;
+  request.set_job("train");
+  request.set_plan("nobody's");
+  request.set_slots(1);
+  dispatcher_->Open(request, [this](const absl::StatusOr<OpenReply>& reply) {
+    opened_ = reply;
+  });
+  Settle();
+  EXPECT_EQ(opened_->status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(failure_.ok());
+}
+
 }  // namespace
 }  // namespace penstock::service

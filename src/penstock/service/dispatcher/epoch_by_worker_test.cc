@@ -140,7 +140,7 @@ TEST_F(EpochByWorkerTest, WhatCannotBeReadIsTriedAgainThere) {
   Begin(EACH_WORKER, std::nullopt);
   state_->Join(kFirst);
   const auto given = Grant(kFirst);
-  state_->ReportBad(0, given->bundle, given->attempt, writes_);
+  state_->ReportBad(0, given->bundle, given->attempt, false, writes_);
   EXPECT_EQ(state_->dropped(), 0);
   EXPECT_EQ(Grant(kFirst)->bundle, given->bundle);
 }

@@ -259,18 +259,22 @@ void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
   const bool was_started = found.is_started;
   // Those of a slow trainer wait for hours, and see many workers go.
   const bool was_waiting = found.is_waiting;
+  const bool is_unreachable =
+      loss == Loss::kUnreadable || loss == Loss::kUnread;
   Unlend(bundle, found);
   if (settings_.visitation == EACH_WORKER) {
-    if (loss != Loss::kUnreadable) Drop(bundle, writes);
+    if (!is_unreachable) Drop(bundle, writes);
     return;
   }
   if (loss == Loss::kGivenBack || !was_started) return;
+  // It may have been given back before it was read: that is heard of later.
+  if (settings_.visitation == AT_MOST_ONCE && loss == Loss::kUnread) return;
   if (settings_.visitation == AT_MOST_ONCE) {
     ++dropped_;
     MarkDone(bundle, DoneRecord(), writes);
     return;
   }
-  if (loss == Loss::kUnreadable || was_waiting ||
+  if (is_unreachable || was_waiting ||
       ++found.crashes < settings_.max_crashes) {
     return;
   }
@@ -357,7 +361,7 @@ void EpochState::SetGone(uint32_t slot) {
 }
 
 void EpochState::ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
-                           Writes& writes) {
+                           bool is_unread, Writes& writes) {
   const auto it = begun_.find(bundle);
   if (it == begun_.end() || it->second.slot != slot) return;
   Bundle& found = it->second;
@@ -368,7 +372,8 @@ void EpochState::ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
   found.avoids = !is_by_worker()              ? kMostAvoids
                  : ++found.bads > kMostAvoids ? 1
                                               : 0;
-  Lose(found.worker, bundle, attempt, Loss::kUnreadable, writes);
+  Lose(found.worker, bundle, attempt,
+       is_unread ? Loss::kUnread : Loss::kUnreadable, writes);
 }
 
 void EpochState::MarkDone(uint64_t number, const DoneRecord& record,

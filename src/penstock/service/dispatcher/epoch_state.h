@@ -69,6 +69,7 @@ class EpochState final {
   enum class Loss {
     kCrash,       // the worker died or is not heard of
     kUnreadable,  // its consumer cannot reach the worker
+    kUnread,      // the same, and nothing of it has come
     kGivenBack    // it was not begun, or left at a clean point
   };
 
@@ -149,8 +150,9 @@ class EpochState final {
   // Nobody is there any more; what is its own stays its own.
   void SetGone(uint32_t slot);
   // Could not be read from the worker that computes it.
+  // `is_unread`: nothing of it came.
   void ReportBad(uint32_t slot, uint64_t bundle, uint64_t attempt,
-                 Writes& writes);
+                 bool is_unread, Writes& writes);
   // All of it was returned to the trainer. False: it is not that slot's.
   bool Finish(uint32_t slot, const Finished& finished, Writes& writes);
   // The slot's consumer takes no more of it.

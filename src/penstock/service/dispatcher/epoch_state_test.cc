@@ -158,9 +158,10 @@ TEST_F(EpochStateTest, WhoCannotBeReadFromIsAvoided) {
   Begin(1);
   state_->SetWant(0, 1);
   const auto given = Grant();
-  state_->ReportBad(0, 0, given->attempt + 1, writes_);  // another attempt's
+  state_->ReportBad(0, 0, given->attempt + 1, false,
+                    writes_);  // another attempt's
   EXPECT_EQ(Grant(kOther), std::nullopt);
-  state_->ReportBad(0, 0, given->attempt, writes_);
+  state_->ReportBad(0, 0, given->attempt, false, writes_);
   EXPECT_EQ(Grant(kWorker), std::nullopt);
   EXPECT_FALSE(state_->Present(kWorker, 0, given->attempt, true));
   EXPECT_EQ(Grant(kOther)->bundle, 0);
@@ -170,7 +171,7 @@ TEST_F(EpochStateTest, WhoCannotBeReadFromIsAvoided) {
 TEST_F(EpochStateTest, WhoIsAvoidedGetsItInTheEnd) {
   Begin(1);
   state_->SetWant(0, 1);
-  state_->ReportBad(0, 0, Grant()->attempt, writes_);
+  state_->ReportBad(0, 0, Grant()->attempt, false, writes_);
   int tries = 1;
   while (!Grant()) ASSERT_LT(++tries, 10);
   EXPECT_GT(tries, 1);
@@ -228,6 +229,21 @@ TEST_F(EpochStateTest, AtMostOnceIsNotTriedAgain) {
   state_->LoseWorker(kWorker, writes_);
   EXPECT_EQ(state_->dropped(), 1);
   EXPECT_EQ(Grant()->bundle, 1);
+}
+
+// Its worker may have given it back as it drained, before it was read.
+TEST_F(EpochStateTest, AtMostOnceWhatNobodyHadIsTriedElsewhere) {
+  Begin(2, {.visitation = AT_MOST_ONCE});
+  state_->SetWant(0, 2);
+  const auto unread = Grant();
+  const auto begun = Grant();
+  state_->Present(kWorker, 0, unread->attempt, true);
+  state_->Present(kWorker, 1, begun->attempt, true);
+  state_->ReportBad(0, 0, unread->attempt, true, writes_);
+  state_->ReportBad(0, 1, begun->attempt, false, writes_);
+  EXPECT_EQ(state_->dropped(), 1);
+  EXPECT_TRUE(state_->done().Has(1));
+  EXPECT_EQ(Grant(kOther)->bundle, 0);
 }
 
 TEST_F(EpochStateTest, WhatWasInheritedIsNotGivenAgain) {

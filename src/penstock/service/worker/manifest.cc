@@ -168,6 +168,8 @@ uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows) {
   const auto least =
       static_cast<uint64_t>(std::max<int64_t>(1, division.least_rows));
   if (least >= rows) return std::max<uint64_t>(rows, 1);
+  // What is kept of one pipeline is found by others that begin as it does.
+  if (division.is_kept) return DivideUp(least, by_size) * by_size;
   return DivideUp(by_size, least) * least;
 }
 
@@ -256,6 +258,12 @@ absl::StatusOr<engine::RunPart> PartOfWorker(const plan::Division& division,
 
 }  // namespace
 
+uint64_t BundlesInPass(const Manifest& manifest) {
+  return DivideUp(manifest.rows(),
+                  std::max<uint64_t>(1, manifest.rows_per_bundle())) *
+         std::max<uint32_t>(1, manifest.pieces());
+}
+
 absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,
                                              const Manifest& manifest,
                                              uint64_t bundle,
@@ -264,9 +272,7 @@ absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,
     return PartOfWorker(division, manifest, bundle, iteration);
   const uint64_t size = std::max<uint64_t>(1, manifest.rows_per_bundle());
   const uint64_t pieces = std::max<uint32_t>(1, manifest.pieces());
-  const uint64_t shares =
-      manifest.rows() / size + (manifest.rows() % size > 0 ? 1 : 0);
-  const uint64_t each_pass = shares * pieces;
+  const uint64_t each_pass = BundlesInPass(manifest);
   const uint64_t pass = each_pass == 0 ? 0 : bundle / each_pass;
   if (each_pass == 0 || (manifest.passes() != 0 && pass >= manifest.passes())) {
     return absl::OutOfRangeError(

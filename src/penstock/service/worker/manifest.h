@@ -23,7 +23,8 @@ namespace penstock::service {
 //   of another job
 //   elsewhere               64, or as many as make 1024 bundles, or all
 //
-// and always at least division.least_rows.
+// and always at least division.least_rows; of shares that are kept, a multiple of
+// the above.
 uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows);
 
 // Finds out how another job is cut that the plan reads.
@@ -42,6 +43,9 @@ absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
                                       engine::Instances& instances,
                                       uint32_t workers = 0,
                                       const InnerSurvey& survey = nullptr);
+
+// Of one pass over the source.
+uint64_t BundlesInPass(const Manifest& manifest);
 
 // What a bundle is run for. OutOfRange if the epoch has no such bundle.
 absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,

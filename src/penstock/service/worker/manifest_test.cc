@@ -36,6 +36,7 @@ struct SizeCase {
   bool is_files;
   int64_t least_rows = 1;
   uint64_t want;
+  bool is_kept = false;
 };
 
 class RowsPerBundleTest : public testing::TestWithParam<SizeCase> {};
@@ -44,6 +45,7 @@ TEST_P(RowsPerBundleTest, FollowsFromPlanAndData) {
   plan::Division division;
   division.is_files = GetParam().is_files;
   division.least_rows = GetParam().least_rows;
+  division.is_kept = GetParam().is_kept;
   EXPECT_EQ(RowsPerBundle(division, GetParam().rows), GetParam().want);
 }
 
@@ -65,6 +67,18 @@ INSTANTIATE_TEST_SUITE_P(
         {.name = "NoFiles", .rows = 0, .is_files = true, .want = 1},
         {.name = "FewRows", .rows = 10, .is_files = false, .want = 10},
         {.name = "SomeRows", .rows = 1000, .is_files = false, .want = 64},
+        {.name = "KeptRows",
+         .rows = 1000,
+         .is_files = false,
+         .least_rows = 10,
+         .want = 64,
+         .is_kept = true},
+        {.name = "KeptRowsOfWindows",
+         .rows = 1000,
+         .is_files = false,
+         .least_rows = 65,
+         .want = 128,
+         .is_kept = true},
         {.name = "ManyRows",
          .rows = 1'000'000,
          .is_files = false,

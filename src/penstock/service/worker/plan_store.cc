@@ -4,10 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/dispatcher.pb.h"
 #include "penstock/plan/distribute.h"
 #include "penstock/plan/divide_by_worker.h"
+#include "penstock/plan/fingerprint.h"
+#include "penstock/plan/keepable.h"
 #include "penstock/plan/validate.h"
 
 namespace penstock::service {
@@ -28,6 +31,25 @@ absl::StatusOr<Buffer> CapturedRows::Capture(const std::string& id) {
   }
   return found->second;
 }
+
+namespace {
+
+void FindKept(ReadyPlan& ready) {
+  const plan::Plan& remote = ready.division.remote;
+  if (!ready.division.is_kept) return;
+  const std::vector<plan::Keepable> keepable =
+      plan::FindKeepable(remote, /*is_ordered=*/true);
+  const std::vector<std::string> fingerprints = plan::NodeFingerprints(remote);
+  for (const plan::Node& node : remote.nodes()) {
+    if (!node.cache().in_shares()) continue;
+    const uint32_t input = node.inputs(0);
+    ready.kept_by = HashBytes(fingerprints[input], keepable[input].functions);
+    ready.kept_in = node.cache().filename();
+    return;
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
                                       PythonHost* python,
@@ -59,6 +81,8 @@ absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
       ready->pipeline,
       engine::Pipeline::Build(ready->division.remote, ready->defaults,
                               ready->captures.get()));
+  ready->places = FindWorkPlaces(ready->division, *ready->pipeline);
+  FindKept(*ready);
   if (!plan::DistributionsIn(ready->division.remote).empty()) {
     ReceivedSource::Settings settings;
     settings.directory = ready->directory;

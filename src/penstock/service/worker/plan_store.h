@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "penstock/base/mutex.h"
@@ -16,6 +17,7 @@
 #include "penstock/service/client/replay_receiver.h"
 #include "penstock/service/worker/python_host.h"
 #include "penstock/service/worker/service_rules.h"
+#include "penstock/service/worker/work_ledger.h"
 
 namespace penstock::service {
 
@@ -44,6 +46,11 @@ struct ReadyPlan {
   // Of the user's Python; null: it has none.
   std::shared_ptr<engine::RowFunctions> functions;
   std::string directory;  // where relative names start from
+  std::vector<WorkPlace> places;
+  // A word for what is kept in shares, but for the files that it is made of;
+  // 0: nothing is.
+  uint64_t kept_by = 0;
+  std::string kept_in;  // Cache.filename
   // What it reads of other jobs; null: nothing.
   std::shared_ptr<ReceivedSources> received;
 };

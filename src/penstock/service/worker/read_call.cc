@@ -18,6 +18,7 @@
 #include "penstock/io/crc32c.h"
 #include "penstock/service/rpc/status.h"
 #include "penstock/service/worker/compress.h"
+#include "penstock/service/worker/local_frames.h"
 #include "penstock/worker.grpc.pb.h"
 
 namespace penstock::service {
@@ -222,7 +223,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     sending.memory = frame.memory;
     sending.data = frame.data;
     sending.bytes = frame.bytes;
-    if (peer_ != nullptr && frame.bytes > 0 && frame.segment != kNoSegment) {
+    if (peer_ != nullptr && frame.bytes > 0 && MayLend(frame)) {
       const std::optional<uint64_t> lent = peer_->Lend(frame.memory);
       if (!lent.has_value()) {
         End(absl::UnavailableError(
@@ -244,6 +245,12 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     sending.frame = std::move(frame);
     sending_ = std::move(sending);
     return true;
+  }
+
+  bool MayLend(const OutFrame& frame) const {
+    if (frame.segment == kNoSegment) return false;
+    return frame.segment < kFirstSharedSegment || !context_.may_lend_shared ||
+           context_.may_lend_shared();
   }
 
   void CompressInto(const OutFrame& frame, Sending& sending)

@@ -25,6 +25,8 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kLeasePatienceNanos = 500 * kMillisecond;
 // How often a draining worker looks who still reads.
 constexpr int64_t kDrainStepNanos = 50 * kMillisecond;
+// Between two beats that say what was computed.
+constexpr int64_t kWorkNanos = 500 * kMillisecond;
 // To services whose jobs it reads.
 constexpr absl::Duration kGoodbyes = absl::Seconds(1);
 constexpr int64_t kRetryNanos = 100 * kMillisecond;
@@ -163,6 +165,10 @@ absl::Status WorkerServer::Listen() {
   reads_.local = local_.get();
   reads_.check_caller = options_.check_caller;
   reads_.report = [this] { return Report(); };
+  // Members of a group do not wait for one that looks at many frames.
+  reads_.may_lend_shared = [this] {
+    return output_->used_bytes() <= output_->limit_bytes();
+  };
   reads_.find = [this](const EpochId& epoch, uint64_t bundle, uint64_t from,
                        ReadContext::Found found) {
     Find(epoch, bundle, from, std::move(found));
@@ -240,7 +246,13 @@ WorkerServer::Key WorkerServer::KeyOf(const Lease& lease) {
 
 WorkerBeat WorkerServer::MakeBeat() {
   MutexLock lock(&mutex_);
-  return state_->MakeBeat();
+  WorkerBeat beat = state_->MakeBeat();
+  const int64_t now = SteadyClock().NowNanos();
+  if (now - work_said_ns_ >= kWorkNanos) {
+    work_said_ns_ = now;
+    for (Work& work : ledger_.Report()) *beat.add_work() = std::move(work);
+  }
+  return beat;
 }
 
 void WorkerServer::AddRun(const Lease& lease) {
@@ -429,6 +441,9 @@ absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
   if (lease.has_sharing()) setup.environment.frames = shared_memory_;
   setup.environment.files = files->files;
   setup.keep = files;
+  setup.account = AccountOf(lease, files->manifest, setup.part);
+  setup.environment.padding = setup.account->padding();
+  PENSTOCK_RETURN_IF_ERROR(SetKept(*files, setup));
   if (setup.plan->received != nullptr) {
     setup.environment.receiver =
         MakeReceiver(lease, files->manifest, setup.plan->received);

@@ -394,6 +394,34 @@ TEST_F(WorkerSharingTest, ClientsOnTheSameHostLookAtTheSameFrames) {
   EXPECT_EQ(Shared().computed(), 1);
 }
 
+TEST_F(WorkerSharingTest, WhoLooksAtManyFramesDoesNotTakeAllMemory) {
+  WorkerServer::Options options;
+  options.memory_bytes = 1;  // 32 MiB of frames
+  Start(options);
+  constexpr int64_t kRows = 90;
+  constexpr int64_t kItems = kRows << 17;
+  Offer(Large(kRows), kItems, kItems);
+  GrantTo(1, 0, Sharing::SKIP);
+  auto client = LocalClient::Connect(worker_->local_socket());
+  ASSERT_TRUE(client.ok()) << client.status();
+  Reading reading(worker_->address());
+  ReadRequest request = RequestOf(0, 0, kPlenty, 1);
+  request.set_local_key((*client)->key());
+  reading.Send(request);
+  int lent = 0;
+  uint64_t next = 0;
+  // It releases nothing.
+  while (const std::optional<Piece> frame = NextFrame(reading)) {
+    EXPECT_EQ(frame->header.position(), next);
+    next += frame->header.items();
+    lent += frame->header.has_place() ? 1 : 0;
+    EXPECT_LE(worker_->counters().output_bytes, int64_t{36} << 20);
+  }
+  EXPECT_EQ(next, kRows);
+  EXPECT_GT(lent, 16);
+  EXPECT_LT(lent, 40);
+}
+
 TEST_F(WorkerSharingTest, WhatIsNotSharedGetsRoom) {
   WorkerServer::Options options;
   options.memory_bytes = 1;
