@@ -417,3 +417,22 @@ class TestRefusals:
                 errors += 1
         assert errors == 4
         assert values == [x + 1 for x in range(40) if x % 10]
+
+
+def test_workers_show_their_own_credentials(tmp_path):
+    secrets = servers.Secrets(tmp_path)
+    flags = secrets.server_flags
+    me = ps.Credentials(
+        ca=secrets["ca.pem"],
+        cert=secrets["client.pem"],
+        key=secrets["client.key"],
+        token_file=secrets.write("mine", "consumer:red\n"),
+    )
+    with (
+        servers.dispatcher(*flags) as head,
+        servers.worker(head.address, "--cpu", "1", *flags),
+    ):
+        ds = Dataset.range(100).distribute(head.address, credentials=me)
+        ds = ds.map(lambda x: x + 1)
+        ds = ds.distribute(head.address, credentials=me)
+        assert sorted(rows(ds)) == list(range(1, 101))
