@@ -128,8 +128,10 @@ def _cells(result: Result) -> tuple[str, ...]:
         return (*first, *[_NONE] * 5, result.verdict)
     if isinstance(row, Cost):
         limit = f"≤ {row.limit:g} {row.unit}"
-        ours = f"{result.best:.1f} {row.unit}"
-        peer = f"{min(result.peer):.1f} {row.unit}" if result.peer else _NONE
+        ours, peer = (
+            f"{min(found):.{row.digits}f} {row.unit}" if found else _NONE
+            for found in (result.ours, result.peer)
+        )
         return (*first, ours, peer, _NONE, limit, _NONE, result.verdict)
     return (
         *first,

@@ -156,6 +156,8 @@ class Runner:
                 self._prepare(worker, "ours")
                 answer = worker.ask("measure", seconds=self._seconds)
                 result.ours.append(answer["value"])
+            if answer["value"] == result.best:
+                result.note = answer["note"]
         if not row.has_peer or self._is_smoke:
             return
         self._progress.show(f"{result.name}: peer")
@@ -164,8 +166,10 @@ class Runner:
                 self._prepare(worker, "peer")
                 answer = worker.ask("measure", seconds=self._seconds)
                 result.peer.append(answer["value"])
+                said = answer["note"]
         except (FailedError, AbsentError) as error:
-            result.note = f"peer: {str(error).strip().splitlines()[-1]}"
+            said = f"peer: {str(error).strip().splitlines()[-1]}"
+        result.note = "; ".join(filter(None, (result.note, said)))
 
     def _run_compared(self, result: Result, row: Compared) -> None:
         with self._worker(result.name, "ours", row) as ours:

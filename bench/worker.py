@@ -19,7 +19,7 @@ import time
 import traceback
 from typing import Any
 
-from workload import AbsentError, Compared, load
+from workload import AbsentError, Compared, Noted, load
 
 Json = dict[str, Any]
 
@@ -66,7 +66,9 @@ class Side:
             self._module.measure if is_ours else self._module.peer_measure
         )
         try:
-            return {"value": measured(seconds)}
+            value = measured(seconds)
+            note = value.note if isinstance(value, Noted) else ""
+            return {"value": value, "note": note}
         except ImportError as error:
             raise AbsentError(str(error)) from error
 

@@ -5,8 +5,9 @@ run in worker processes, so it imports what it measures inside them:
 
   a Compared row   ours() and peer(), datasets by the name of the variant;
                    check(batches), which refuses wrong results of ours
-  a Cost row       measure(seconds), one figure in the row's unit; with
-                   `has_peer`, peer_measure(seconds), which is shown beside it
+  a Cost row       measure(seconds), one figure in the row's unit, or a Noted
+                   one; with `has_peer`, peer_measure(seconds), which is shown
+                   beside it
 
 `peer()` gives every form in which a user may reasonably write the workload; the
 fastest of them counts.
@@ -93,6 +94,18 @@ class Cost:
     limit: float
     # The peer is measured too, once: it may take long, or fail.
     has_peer: bool = False
+    digits: int = 1  # after the point
+
+
+class Noted(float):
+    """A figure, and what is to be said below the table of how it came."""
+
+    note: str
+
+    def __new__(cls, value: float, note: str) -> Noted:
+        noted = super().__new__(cls, value)
+        noted.note = note
+        return noted
 
 
 class AbsentError(Exception):

@@ -118,7 +118,15 @@ def plot(plain: np.ndarray, rounds: np.ndarray, path: str) -> None:
     ):
         top = 40 + 190 * at
         out.append(f'<text x="20" y="{top - 8}">{name}: padded length</text>')
-        shown = found[:, :80, 1]
+        for tick in (0, int(most)):
+            y = top + 140 - 140 * tick / most
+            out.append(
+                f'<line x1="20" x2="880" y1="{y:.0f}" y2="{y:.0f}" '
+                'stroke="#ddd"/>'
+                f'<text x="896" y="{y + 4:.0f}" text-anchor="end" '
+                f'fill="#666" font-size="11">{tick}</text>'
+            )
+        shown = found[:, :78, 1]
         for step in range(shown.shape[1]):
             x = 20 + 10.8 * step
             low, high = shown[:, step].min(), shown[:, step].max()

@@ -98,6 +98,16 @@ def plot(counts: list[int], shared: list[float], alone: list[float], path):
         '<text x="20" y="28" font-size="16">CPU of the workers, one trial = 1'
         "</text>",
     ]
+    for tick in (0, 1, 2, 4, 8, 16, 32):
+        if tick > most:
+            break
+        y = at(0, tick).split(",")[1]
+        out.append(
+            f'<line x1="{left}" x2="{left + 540}" y1="{y}" y2="{y}" '
+            'stroke="#ddd"/>'
+            f'<text x="{left - 8}" y="{float(y) + 4:.0f}" text-anchor="end" '
+            f'fill="#666">{tick}</text>'
+        )
     for values, colour, name in (
         (alone, "#c8553d", "each alone"),
         (shared, "#1b7f5c", "shared"),

@@ -48,6 +48,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "engine",
         "pool",
         "tuner",
+        "service/client",  # what bundles read of other jobs
         "service/protocol",
         "service/rpc",
     ),

@@ -50,6 +50,8 @@ class Start:
     epoch: int | None = None
     # What all that has no seed of its own is seeded from.
     seed: int | None = None
+    # Of consumers in rounds: as resize() says, MakeIterator's message.
+    resize: dict[str, int] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,6 +165,8 @@ class Connection:
             body["epoch"] = start.epoch
         if start.seed is not None:
             body["seed"] = start.seed
+        if start.resize is not None:
+            body["resize"] = start.resize
         return body
 
     def _make(

@@ -68,6 +68,7 @@ class Distributing(Pipeline):
         consumer: int | str = 0,
         num_consumers: int | None = None,
         from_round: int | None = None,
+        partial_round: str = "drop",
         share: str | None = None,
         share_policy: str | None = None,
         on_existing: str = "error",
@@ -86,6 +87,11 @@ class Distributing(Pipeline):
         What counts or remembers elements across the whole pipeline (`take`,
         `scan`, `cache`, ...) is moved behind this call where that changes
         nothing, and refused with a reason where it would.
+
+        What this gives may be distributed again, as in
+        `ds.distribute(a).map(f).distribute(b)`: the workers of `b` read from
+        those of `a`, and must be allowed to (`penstock worker
+        --allow-services`), unless both are one service.
 
         Example:
             >>> with ps.LocalService(workers=1) as service:
@@ -124,7 +130,13 @@ class Distributing(Pipeline):
             num_consumers: How many replicas there are.
             from_round: Of a replica that comes back without a state, with
                 on_existing="attach": the round that it goes on with. Left out,
-                that of the others, as far as the service knows it.
+                that of the others, as far as the service knows it. Of one that
+                is new, while the others call `Iterator.resize`: the round that
+                they do it at.
+            partial_round: What becomes of the last elements, if they are fewer
+                than replicas: "drop", they are left out; or "pad": all elements
+                are pairs `(element, is_element)`, and who has none gets one of
+                zeros, of the same shape as the others, with False.
             share: A name. Jobs that share it, with equal pipelines, have what
                 workers compute once. "auto": any job with an equal pipeline.
                 Who is slower than the others misses elements, unless
@@ -159,6 +171,7 @@ class Distributing(Pipeline):
             consumer=consumer,
             num_consumers=num_consumers,
             from_round=from_round,
+            partial_round=partial_round,
             share=share,
             share_policy=share_policy,
             on_existing=on_existing,
@@ -185,6 +198,7 @@ def settings(
     consumer: int | str = 0,
     num_consumers: int | None = None,
     from_round: int | None = None,
+    partial_round: str = "drop",
     share: str | None = None,
     share_policy: str | None = None,
     compression: str | None,
@@ -223,7 +237,7 @@ def settings(
         body["is_ordered"] = True
     if compression is not None:
         body["compression"] = compression
-    body.update(_consumer(consumer, num_consumers))
+    body.update(consumers(consumer, num_consumers))
     if from_round is not None:
         if num_consumers is None and not isinstance(consumer, str):
             raise refused(
@@ -232,6 +246,8 @@ def settings(
                 f"{from_round!r}",
             )
         body["from_round"] = _count("from_round", from_round)
+    if word("partial_round", partial_round, ("drop", "pad")) == "PAD":
+        body["pads_rounds"] = True
     if share is not None:
         if not isinstance(share, str) or not share:
             raise refused(
@@ -246,7 +262,8 @@ def settings(
     return body
 
 
-def _consumer(consumer: int | str, num_consumers: int | None) -> Json:
+def consumers(consumer: int | str, num_consumers: int | None) -> Json:
+    """Which of those that read in rounds, as messages have it."""
     if isinstance(consumer, str):
         word("consumer", consumer, ("auto",))
         if num_consumers is not None:

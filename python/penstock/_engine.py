@@ -214,13 +214,18 @@ class Engine:
 
     def _receive(self) -> tuple[bytes, list[int]]:
         data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
-        received = bytearray(data)
-        while len(received) < _LENGTH.size:
-            received += self._more(_LENGTH.size)
-        end = _LENGTH.size + _LENGTH.unpack_from(received)[0]
-        while len(received) < end:
-            received += self._more(end - len(received))
-        return bytes(received[_LENGTH.size : end]), fds
+        try:
+            received = bytearray(data)
+            while len(received) < _LENGTH.size:
+                received += self._more(_LENGTH.size)
+            end = _LENGTH.size + _LENGTH.unpack_from(received)[0]
+            while len(received) < end:
+                received += self._more(end - len(received))
+            return bytes(received[_LENGTH.size : end]), fds
+        except BaseException:
+            for fd in fds:
+                os.close(fd)
+            raise
 
     def _more(self, size: int) -> bytes:
         data = self._control.recv(size)

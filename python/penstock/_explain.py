@@ -24,6 +24,7 @@ from penstock._report import (
     Json,
     Moment,
     NodeReport,
+    Offer,
     Prediction,
     Resource,
     Setting,
@@ -89,6 +90,8 @@ class Explanation:
         seconds: How long the trace is, in `windows` parts.
         timeline: How it went.
         decisions: What was changed while it ran, or not, and why.
+        offers: Of a pipeline behind `distribute`, what its workers compute
+            again and again, and what to write so that they do not.
         tried: What `Dataset.tune` tried.
         rewrites: What it rewrote, and what not, though one might expect it.
     """
@@ -121,6 +124,7 @@ class Explanation:
     fingerprint: str
     timeline: tuple[Moment, ...]
     decisions: tuple[str, ...] = ()
+    offers: tuple[Offer, ...] = ()
     tried: tuple[Trial, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
     _knobs: Json = dataclasses.field(default_factory=dict)
@@ -329,6 +333,7 @@ def from_report(
         fingerprint=message.get("fingerprint", ""),
         timeline=several("timeline", _report.to_moment),
         decisions=tuple(message.get("decisions", ())),
+        offers=several("offers", _report.to_offer),
         _knobs=message.get("knobs", {}),
         _file=file,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import dataclasses
 import json
 import operator
 import os
@@ -16,7 +17,7 @@ from collections.abc import Iterator as IteratorABC
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock import _engine, _errors, _options, _rewrites
+from penstock import _distributing, _engine, _errors, _options, _rewrites
 from penstock._chunk import RowError
 from penstock._connection import END, FAILED, Connection, Position, Start
 from penstock._engine import EngineGoneError
@@ -323,7 +324,14 @@ class Iterator(IteratorABC[Any]):
         error, before the first element and after the last.
         """
         with self._lock:
-            return self._state_at(self._position())
+            loaded = self._place.loaded
+            if loaded is None or isinstance(loaded.position, Position):
+                return self._state_at(self._position())
+            return {
+                "version": _STATE_VERSION,
+                "states": [self._state_at(each) for each in loaded.position],
+                "resize": self._start.resize is not None,
+            }
 
     def _state_at(self, position: Position) -> dict[str, Any]:
         """What `state_dict()` gave at `position`."""
@@ -340,7 +348,10 @@ class Iterator(IteratorABC[Any]):
         return state
 
     def load_state_dict(
-        self, state: dict[str, Any] | Sequence[dict[str, Any]]
+        self,
+        state: dict[str, Any] | Sequence[dict[str, Any]],
+        *,
+        resize: bool = False,
     ) -> None:
         """Goes to where `state` was taken: the element after it comes next.
 
@@ -351,23 +362,48 @@ class Iterator(IteratorABC[Any]):
         of them as there were. If there are more or fewer, each of them loads
         the list of all states of the checkpoint.
 
+        Consumers that read in rounds load their own states, too. If there are
+        more or fewer of them than there were, each loads one or more of the
+        states of one round with `resize=True`, and they go on with the next.
+
         Raises:
             DataLossError: The state is damaged.
             InvalidArgumentError: It is of another pipeline.
         """
         rewriting: dict[str, Any] | None = None
         position: Position | list[Position]
+        if isinstance(state, dict) and "states" in state:
+            # Nothing had come since it was loaded.
+            resize = resize or state.get("resize") is True
+            state = state["states"]
+        elif resize and isinstance(state, dict):
+            state = [state]
         if isinstance(state, (list, tuple)) and state:
             position = [_read_state(each)[0] for each in state]
         else:
             position, rewriting = _read_state(state)
+        start = self._start
+        if resize and start.resize is None:
+            start = dataclasses.replace(start, resize={})
+        self._load(position, rewriting, start)
+
+    def _load(
+        self,
+        position: Position | list[Position],
+        rewriting: dict[str, Any] | None,
+        start: Start,
+    ) -> None:
         with self._lock:
             if self._is_closed:
                 raise _closed()
             loaded = _Loaded(position, secrets.randbits(48) | 1)
+            before, self._start = self._start, start
             try:
                 made = self._made(position, rewriting, reader=loaded.reader)
-            except PenstockError as error:
+            except BaseException as error:
+                self._start = before
+                if not isinstance(error, PenstockError):
+                    raise
                 raise refused(type(error), str(error)) from None
             first = Position(made.initial_state, 0)
             if isinstance(position, Position):
@@ -385,6 +421,69 @@ class Iterator(IteratorABC[Any]):
             self._connection = made
             self._died_at = None
             self._say_if_other()
+
+    def resize(
+        self,
+        num_consumers: int | None = None,
+        consumer: int | str | None = None,
+    ) -> None:
+        """Goes on with another number of consumers that read in rounds.
+
+        All of them call it after the same step; the next element is of the next
+        round, in which there are as many as now. One that is no more among them
+        closes its iterator instead, and a new one reads the pipeline with
+        `from_round`. No element is lost or comes twice.
+
+        Example:
+            >>> def replica(i, n, **new):
+            ...     return iter(
+            ...         ps.Dataset.range(7).distribute(
+            ...             service.address,
+            ...             job="train",
+            ...             consumer=i,
+            ...             num_consumers=n,
+            ...             **new,
+            ...         )
+            ...     )
+            >>> with ps.LocalService(workers=1) as service:
+            ...     replicas = [replica(i, 2) for i in range(2)]
+            ...     print([int(next(it)) for it in replicas])
+            ...     for it in replicas:
+            ...         it.resize(3)
+            ...     replicas.append(replica(2, 3, from_round=1))
+            ...     print([int(next(it)) for it in replicas])
+            [0, 1]
+            [2, 3, 4]
+
+        Args:
+            num_consumers: How many there are now.
+            consumer: Which of them this is; the same number as before if left
+                out. "auto": as in `distribute`, and `num_consumers` is left
+                out.
+
+        Raises:
+            FailedPreconditionError: The pipeline is not read in rounds.
+            InvalidArgumentError: More than prefetch() follows distribute().
+        """
+        if consumer is None:
+            message = _distributing.consumers(0, num_consumers)
+            message.pop("consumer", None)
+        else:
+            message = _distributing.consumers(consumer, num_consumers)
+        if "consumers" not in message:
+            raise refused(
+                InvalidArgumentError,
+                'num_consumers must be given, or consumer="auto"; got neither',
+            )
+        with self._lock:
+            start = dataclasses.replace(
+                self._start, resize={**(self._start.resize or {}), **message}
+            )
+            loaded = self._place.loaded
+            position = [self._position()]
+            if loaded is not None and isinstance(loaded.position, list):
+                position = loaded.position
+            self._load(position, self._place.rewriting, start)
 
     def _say_if_other(self) -> None:
         """Warns if it goes on otherwise than its dataset would begin."""
@@ -407,7 +506,11 @@ class Iterator(IteratorABC[Any]):
                 raise refused(
                     FailedPreconditionError,
                     "statistics must be asked for before the iterator is "
-                    "closed; got one that is closed",
+                    "closed; got one that is closed"
+                    if self._is_closed
+                    else "statistics are of the time since the iterator last "
+                    "began; got one that was interrupted, and has not gone on\n"
+                    "  Take another element first.",
                 )
             try:
                 return to_stats(self._connection.stats())

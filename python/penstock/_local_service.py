@@ -17,6 +17,7 @@ from penstock._location import refused
 from penstock._pipeline import index
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
 _END_SECONDS = 40.0
@@ -60,6 +61,7 @@ class LocalService:
         memory: int | None = None,
         state_dir: str | os.PathLike[str] | None = None,
         pickle: bool = False,
+        allow_services: Iterable[str] = (),
     ) -> None:
         """Starts them, and returns when all are ready.
 
@@ -71,6 +73,8 @@ class LocalService:
                 out, it is forgotten when the service ends.
             pickle: Whether workers load functions that come as pickles: from
                 whoever can call them, which is every user of this machine.
+            allow_services: Addresses of other services that pipelines may have
+                workers read, where one `distribute` follows another.
         """
         # What is put there is this user's: others cannot write to it.
         self._code = tempfile.TemporaryDirectory(prefix="penstock-code-")
@@ -91,6 +95,8 @@ class LocalService:
         ]
         if pickle:
             command.append("--allow-pickle")
+        for service in allow_services:
+            command += ["--allow-services", service.removeprefix("penstock://")]
         if cpu is not None:
             command += ["--cpu", str(index("cpu", cpu, 32))]
         if memory is not None:

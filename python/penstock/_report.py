@@ -121,6 +121,25 @@ class Resource:
 
 
 @dataclasses.dataclass(frozen=True)
+class Offer:
+    """What to write, so that a service's workers compute less.
+
+    `why` says who computes what was computed before, `advice` what to write and
+    where, `node` the transformation after which. Each further pass would spare
+    `cpu_seconds` of the workers, `cpu_share` of all that they spend on it; what
+    is kept has `bytes_low` to `bytes_high` bytes (None: nothing is kept).
+    """
+
+    why: str
+    advice: str
+    node: str
+    cpu_seconds: float
+    cpu_share: float
+    bytes_low: float | None
+    bytes_high: float | None
+
+
+@dataclasses.dataclass(frozen=True)
 class Setting:
     """One knob: what it was and what it should be, and why.
 
@@ -331,4 +350,16 @@ def to_prediction(message: Json) -> Prediction:
         to_wall(message.get("wall", {})),
         to_wall(message.get("next_wall", {})),
         _number(message, "measured"),
+    )
+
+
+def to_offer(source: Json) -> Offer:
+    return Offer(
+        why=source.get("why", ""),
+        advice=source.get("advice", ""),
+        node=source.get("node", ""),
+        cpu_seconds=_number(source, "cpu_seconds"),
+        cpu_share=_number(source, "cpu_share"),
+        bytes_low=_optional(source, "bytes_low"),
+        bytes_high=_optional(source, "bytes_high"),
     )

@@ -57,6 +57,11 @@ def html(e: Explanation) -> str:
         "<h3>What to do</h3>",
         _fixes(e),
     ]
+    if e.offers:
+        out += [
+            "<h3>What workers need not compute again</h3>",
+            _list(map(words.offer_text, e.offers)),
+        ]
     for title, items in words.rewrite_lists(e):
         out += [f"<h3>{title.capitalize()}</h3>", _list(items)]
     if e.tried:

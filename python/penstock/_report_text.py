@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Fix,
         Interval,
         NodeReport,
+        Offer,
         Prediction,
         Setting,
     )
@@ -177,6 +178,10 @@ def text(
     lines += _resources(e, pen)
     lines += _memory(e, pen)
     lines += _fixes(e, pen)
+    if e.offers:
+        lines += pen.heading("what workers need not compute again")
+        for offer in e.offers:
+            lines += pen.wrap(offer_text(offer), "  ", "    ")
     for title, items in rewrite_lists(e):
         lines += pen.heading(title)
         for item in items:
@@ -195,6 +200,17 @@ def text(
             lines += pen.wrap(note, "- ", "  ")
     lines += ["", *(pen.paint(x, _DIM) for x in pen.wrap(trace_text(e)))]
     return "\n".join(lines)
+
+
+def offer_text(offer: Offer) -> str:
+    kept = ""
+    if offer.bytes_low is not None and offer.bytes_high is not None:
+        low, high = si_bytes(offer.bytes_low), si_bytes(offer.bytes_high)
+        kept = f"; keeps {high if low == high else f'{low} to {high}'}"
+    return (
+        f"{offer.advice}: spares {percent(offer.cpu_share)} of the workers' "
+        f"CPU, {offer.cpu_seconds:.3g} s of each pass{kept}, since {offer.why}"
+    )
 
 
 def summary(e: Explanation) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from penstock._errors import (
     UnimplementedError,
 )
 from penstock._location import refused
-from penstock._pipeline import Pipeline
+from penstock._pipeline import Pipeline, append
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -173,6 +173,10 @@ class Storing(Pipeline):
         The first whole pass writes, later ones read, as with `cache`; a
         pipeline that computes something else has files of its own.
 
+        Before `distribute`, workers write and read it, share by share, so that
+        all epochs and jobs over what is before this call compute it once. The
+        directory must be one that all workers see, and may write to.
+
         Example:
             >>> import tempfile
             >>> folder = tempfile.mkdtemp()
@@ -202,11 +206,17 @@ class Storing(Pipeline):
         assert isinstance(self, Dataset)
         folder = os.path.join(_folder(path), self.fingerprint())
         os.makedirs(folder, exist_ok=True)
-        kept = self.cache(os.path.join(folder, _DATA))
+        data = os.path.join(folder, _DATA)
         if reader_func is None and shard_func is None:
-            return kept
+            # Workers of the same user may write beside it.
+            with open(data + ".shares", "a"):
+                pass
+            return append(
+                "cache", {"filename": data, "in_shares": True}, [self]
+            )
         from penstock import _shards
 
+        kept = self.cache(data)
         return _shards.read_kept(kept, folder, reader_func, shard_func)
 
 

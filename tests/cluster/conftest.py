@@ -7,7 +7,8 @@ import pytest
 
 import penstock as ps
 
-# What tests of this folder share.
+# What tests of this folder share, and trainers.py.
+sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 

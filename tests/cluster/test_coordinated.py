@@ -89,6 +89,216 @@ class TestRounds:
         assert seen[0] == seen[1]
 
 
+class TestPartialRounds:
+    def test_the_rest_is_padded(self, service):
+        ds = Dataset.range(1_003).batch(2)
+        got = list(in_step(rounds(ds, service, "p1", 4, partial_round="pad")))
+        flat = [
+            x for each in got for batch, real in each if real for x in batch
+        ]
+        assert sorted(flat) == list(range(1_003))
+        padded = [
+            (each, batch) for each in got for batch, real in each if not real
+        ]
+        assert padded, "502 batches are no whole rounds of 4"
+        for each, batch in padded:
+            assert not batch.any()
+            assert batch.shape in {other.shape for other, real in each if real}
+
+    def test_whole_rounds_need_none(self, service):
+        ds = Dataset.range(64).map(
+            lambda x: {"x": x, "s": ps.strings.as_string(x)}
+        )
+        got = list(in_step(rounds(ds, service, "p2", 4, partial_round="pad")))
+        assert len(got) == 16
+        assert all(bool(real) for each in got for _, real in each)
+        assert {int(e["x"]) for each in got for e, _ in each} == set(range(64))
+
+    def test_texts_are_empty(self, service):
+        ds = Dataset.range(5).map(
+            lambda x: (ps.strings.as_string(x), ps.fill([x], x))
+        )
+        got = list(in_step(rounds(ds, service, "p3", 4, partial_round="pad")))
+        a, b = next(e for each in got for e, real in each if not real)
+        assert a == b""
+        assert not b.any()
+        assert sum(bool(real) for each in got for _, real in each) == 5
+
+    def test_all_go_on_in_the_middle(self, service):
+        ds = Dataset.range(103)
+        its = [
+            iter(each)
+            for each in rounds(ds, service, "p4", 4, partial_round="pad")
+        ]
+        for _ in range(24):
+            [next(it) for it in its]
+        states = [it.state_dict() for it in its]
+        rest = [[(int(x), bool(m)) for x, m in it] for it in its]
+        again = [
+            iter(each)
+            for each in rounds(ds, service, "p4", 4, partial_round="pad")
+        ]
+        for it, state in zip(again, states, strict=True):
+            it.load_state_dict(state)
+        assert [[(int(x), bool(m)) for x, m in it] for it in again] == rest
+        assert {len(each) for each in rest} == {2}
+
+
+def new_size(its, n, make, **more):
+    """The same replicas as n, and as many more as it takes."""
+    row = more.pop("row")
+    kept = its[:n]
+    for it in its[n:]:
+        it.close()
+    for it in kept:
+        it.resize(n)
+    return kept + [make(i, n, from_round=row) for i in range(len(kept), n)]
+
+
+class TestResize:
+    @pytest.mark.parametrize("sizes", [(2, 3), (4, 1), (3, 5, 2, 4)])
+    @pytest.mark.parametrize("batch", [None, 3])
+    def test_no_element_is_lost_or_comes_twice(self, service, sizes, batch):
+        ds = Dataset.range(3_001).shuffle(40, seed=2)
+        if batch:
+            ds = ds.batch(batch)
+        job = f"r{sizes}{batch}"
+
+        def make(i, n, **more):
+            return iter(
+                ds.distribute(
+                    service.address,
+                    job=job,
+                    consumer=i,
+                    num_consumers=n,
+                    **more,
+                )
+            )
+
+        its = [make(i, sizes[0]) for i in range(sizes[0])]
+        seen = []
+        row = 0
+        for n in sizes:
+            if n != len(its):
+                its = new_size(its, n, make, row=row)
+            for _ in range(37):
+                seen += [np.atleast_1d(next(it)).tolist() for it in its]
+                row += 1
+        while True:
+            got = [next(it, None) for it in its]
+            if got[0] is None:
+                assert all(x is None for x in got)
+                break
+            seen += [np.atleast_1d(x).tolist() for x in got]
+        flat = [x for each in seen for x in each]
+        assert len(flat) == len(set(flat))
+        # What makes no round at the end.
+        assert len(flat) > 3_001 - 2 * len(its) * (batch or 1)
+
+    def test_the_sequence_follows_from_the_seed(self, service):
+        ds = Dataset.range(2_000).shuffle(40, seed=2).batch(2)
+        seen = []
+        for job in ("f1", "f2"):
+            its = [iter(each) for each in rounds(ds, service, job, 2)]
+            for _ in range(100):
+                got = [next(it).tolist() for it in its]
+            for it in its:
+                it.resize(1, consumer=0) if it is its[0] else it.close()
+            seen.append((got, [x.tolist() for x in its[0]]))
+        assert seen[0] == seen[1]
+
+    def test_a_worker_is_killed_meanwhile(self):
+        with ps.LocalService(workers=2, cpu=1) as service:
+            ds = Dataset.range(60_000).map(lambda x: x + 1).batch(10)
+            its = [iter(each) for each in rounds(ds, service, "k", 2)]
+            seen = []
+            for _ in range(50):
+                seen += [next(it).tolist() for it in its]
+            os.kill(service.worker_pids[0], signal.SIGKILL)
+            its[1].close()
+            its[0].resize(1)
+            seen += [x.tolist() for x in its[0]]
+            flat = [x for each in seen for x in each]
+            assert len(flat) == len(set(flat)) == 60_000
+
+    def test_a_checkpoint_of_another_size(self, service):
+        ds = Dataset.range(1_000)
+        its = [iter(each) for each in rounds(ds, service, "elastic", 4)]
+        seen = []
+        for _ in range(30):
+            seen += [int(next(it)) for it in its]
+        states = [it.state_dict() for it in its]
+        for it in its:
+            it.close()
+        its = [iter(each) for each in rounds(ds, service, "elastic", 3)]
+        with pytest.raises(ps.InvalidArgumentError, match="resize=True"):
+            its[0].load_state_dict(states)
+            next(its[0])
+        its = [iter(each) for each in rounds(ds, service, "elastic", 3)]
+        for it, state in zip(its, (states, states[2], states[1:]), strict=True):
+            it.load_state_dict(state, resize=True)
+        # Nothing has come yet: what is saved is what was loaded.
+        saved = [it.state_dict() for it in its]
+        again = [iter(each) for each in rounds(ds, service, "elastic", 3)]
+        for it, state in zip(again, saved, strict=True):
+            it.load_state_dict(state)
+        for it in its:
+            it.close()
+        while (got := [next(it, None) for it in again])[0] is not None:
+            seen += [int(x) for x in got]
+        assert len(seen) == len(set(seen)) == 999
+
+    def test_a_resized_one_goes_on_from_its_state(self, service):
+        ds = Dataset.range(1_000)
+        its = [iter(each) for each in rounds(ds, service, "later", 2)]
+        for _ in range(30):
+            [next(it) for it in its]
+        its[1].close()
+        its[0].resize(1)
+        assert int(next(its[0])) == 60
+        state = its[0].state_dict()
+        rest = [int(x) for x in its[0]]
+        back = iter(rounds(ds, service, "later", 1)[0])
+        back.load_state_dict(state)
+        assert [int(x) for x in back] == rest == list(range(61, 1_000))
+
+    def test_an_engine_that_dies(self, service):
+        ds = Dataset.range(1_000)
+        its = [iter(each) for each in rounds(ds, service, "dies", 2)]
+        for _ in range(30):
+            [next(it) for it in its]
+        its[1].close()
+        its[0].resize(1)
+        os.kill(its[0]._connection.engine.pid, signal.SIGKILL)
+        assert [int(x) for x in its[0]] == list(range(60, 1_000))
+
+    def test_all_must_be_at_one_round(self, service):
+        ds = Dataset.range(10_000).repeat()
+        its = [iter(each) for each in rounds(ds, service, "apart", 2)]
+        for _ in range(30):
+            [next(it) for it in its]
+        next(its[1])
+        its[0].resize(3)
+        its[1].resize(3)
+        next(its[0])
+        with pytest.raises(ps.InvalidArgumentError, match=r"has 30, .* 31"):
+            next(its[1])
+
+    def test_refusals(self, service):
+        it = iter(Dataset.range(3))
+        with pytest.raises(ps.FailedPreconditionError, match="num_consumers"):
+            it.resize(2)
+        it = iter(rounds(Dataset.range(9), service, "ref", 2)[1])
+        with pytest.raises(ps.InvalidArgumentError, match="have begun"):
+            it.resize(3)
+        next(it)
+        with pytest.raises(ps.InvalidArgumentError, match=r"\[0, 1\)"):
+            it.resize(1)
+        with pytest.raises(ps.InvalidArgumentError, match="given, or"):
+            it.resize()
+        assert int(next(it)) == 3, "it goes on as it was"
+
+
 class TestFailures:
     def test_a_killed_worker_breaks_no_round(self):
         with ps.LocalService(workers=2, cpu=1) as service:
@@ -238,7 +448,7 @@ class TestBadInput:
             states.append(it.state_dict())
             it.close()
         it = iter(rounds(ds, service, "others", 3)[0])
-        with pytest.raises(ps.InvalidArgumentError, match="As many consumers"):
+        with pytest.raises(ps.InvalidArgumentError, match="resize=True"):
             it.load_state_dict(states)
             next(it)
 

@@ -160,6 +160,15 @@ def test_what_follows_is_done_here(service):
     assert sorted(outcomes(iter(ds.shuffle(50)))) == list(range(100))
 
 
+def test_what_follows_may_be_random(service):
+    ds = Dataset.range(200).map(lambda x: x)
+    ds = ds.distribute(service.address, order="deterministic")
+    ds = ds.map(lambda x: (x, ps.random_uniform([], seed=1)))
+    first, second = outcomes(iter(ds)), outcomes(iter(ds))
+    assert len({value for _, value in first}) == 200
+    assert [x for x, _ in first] == [x for x, _ in second] == list(range(200))
+
+
 def test_epochs(service):
     ds = Dataset.range(64).shuffle(64).map(lambda x: x)
     ds = ds.distribute(service.address, order="deterministic")

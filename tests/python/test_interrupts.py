@@ -97,3 +97,17 @@ def test_an_interrupt_at_any_step(ds):
         at += _STRIDE
         count += 1
     assert count > 20
+
+
+def test_statistics_after_an_interrupt():
+    """It is not closed: it goes on with the next element, and says so."""
+    it = iter(Dataset.range(1_000).batch(2))
+    next(it)
+    it._disconnect()  # As an interrupt in the middle of a frame leaves it.
+    with pytest.raises(ps.FailedPreconditionError, match="was interrupted"):
+        it.stats()
+    assert next(it).tolist() == [2, 3]
+    assert it.stats().rows > 0
+    it.close()
+    with pytest.raises(ps.FailedPreconditionError, match="that is closed"):
+        it.stats()

@@ -18,7 +18,8 @@ constexpr int kMaxSkippedPulls = 64;
 RunPart PartOf(const plan::Division& division, int64_t begin, int64_t end,
                uint64_t pass, uint64_t iteration) {
   RunPart part;
-  part.node = division.source;
+  if (!division.is_whole) part.node = division.source;
+  part.is_received = division.is_received;
   part.begin = begin;
   part.end = end;
   if (division.passes.has_value()) {

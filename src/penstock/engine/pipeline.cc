@@ -434,7 +434,7 @@ std::string StateName(const Pipeline& pipeline, const Run& run) {
   return absl::StrCat(pipeline.fingerprint(), ", rows ", part.begin, " to ",
                       part.end, " of pass ", part.pass, ".", part.iteration,
                       ", every ", part.stride, ", piece ", part.piece, " of ",
-                      part.pieces);
+                      part.pieces, part.is_received ? ", received" : "");
 }
 
 absl::StatusOr<std::shared_ptr<Run>> MakeRun(

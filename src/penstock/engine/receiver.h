@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "penstock/engine/operator.h"
 #include "penstock/plan.pb.h"
+#include "penstock/report.pb.h"
 
 namespace penstock::engine {
 
@@ -57,6 +59,9 @@ class Receiver {
   virtual void OnLeft(uint64_t /*ticket*/, uint64_t /*rows*/) {}
   // It has had all that the iterator gives.
   virtual void OnEnded() {}
+
+  // What would spare those who compute the rows some work.
+  virtual std::vector<plan::Offer> Offers() { return {}; }
 };
 
 }  // namespace penstock::engine

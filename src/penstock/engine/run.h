@@ -83,6 +83,8 @@ struct RunPart {
   // The node of which rows [begin, end) alone are given; of one that reads a
   // list of files, these files. Unset: all are.
   std::optional<int> node;
+  // The node is a Received, and these are bundles of the job that it reads.
+  bool is_received = false;
   int64_t begin = 0;
   int64_t end = 0;
   // Every so many of them, `begin` first.
@@ -96,12 +98,15 @@ struct RunPart {
   std::optional<int> repeat;
   uint64_t pass = 0;
   // A batch, or the like, whose last group is not given unless it is full: its
-  // rows are loose (Run::loose).
+  // rows are loose (Run::loose). A Received: loose rows of the other job are.
   std::optional<int> stitch;
   // Scope::iteration, of a share that is run for a repetition elsewhere.
   uint64_t iteration = 0;
   // Rows have a lineage, though nothing here needs it.
   bool gives_lineage = false;
+  // A word for the source's rows and what is made of them: what shares are kept
+  // by in files (Cache.in_shares), whose rows then need a lineage. 0: none are.
+  uint64_t kept_by = 0;
 };
 
 // How one iterator runs its plan.

@@ -43,8 +43,11 @@ class AllowedFiles final : public FileSystem {
     Descriptor fd;
   };
 
-  AllowedFiles(std::vector<Folder> folders, std::string flag)
-      : folders_(std::move(folders)), flag_(std::move(flag)) {}
+  AllowedFiles(std::vector<Folder> folders, std::vector<Folder> written,
+               std::string flag)
+      : folders_(std::move(folders)),
+        written_(std::move(written)),
+        flag_(std::move(flag)) {}
 
   absl::StatusOr<std::unique_ptr<File>> Open(std::string_view path) override {
     PENSTOCK_ASSIGN_OR_RETURN(Descriptor fd, OpenBeneath(path));
@@ -89,17 +92,22 @@ class AllowedFiles final : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(
       std::string_view path) override {
-    return NotWritten(path);
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string found, Written(path));
+    return LocalFileSystem().Create(found);
   }
-  absl::Status Rename(std::string_view from, std::string_view) override {
-    return NotWritten(from);
+  absl::Status Rename(std::string_view from, std::string_view to) override {
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string found, Written(from));
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string named, Written(to));
+    return LocalFileSystem().Rename(found, named);
   }
   absl::Status Remove(std::string_view path) override {
-    return NotWritten(path);
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string found, Written(path));
+    return LocalFileSystem().Remove(found);
   }
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(
       std::string_view path) override {
-    return NotWritten(path);
+    PENSTOCK_ASSIGN_OR_RETURN(const std::string found, Written(path));
+    return LocalFileSystem().Lock(found);
   }
 
  private:
@@ -113,7 +121,12 @@ class AllowedFiles final : public FileSystem {
         ", which ", flag_, " of the worker allows; got '", std::string(name),
         "'\n  Have the worker started with ", flag_, " for its folder."));
   }
-  absl::Status NotWritten(std::string_view path) const {
+  // Where it is, without links, if it may be written.
+  absl::StatusOr<std::string> Written(std::string_view path) const {
+    const std::optional<std::string> canonical = Canonical(path);
+    if (canonical && FolderOf(written_, *canonical) != nullptr) {
+      return *canonical;
+    }
     return absl::PermissionDeniedError(
         absl::StrCat("nothing is written where ", flag_,
                      " says what is read; got '", std::string(path), "'"));
@@ -121,7 +134,11 @@ class AllowedFiles final : public FileSystem {
 
   // The folder that `canonical` lies in; null: in none.
   const Folder* FolderOf(std::string_view canonical) const {
-    for (const Folder& folder : folders_) {
+    return FolderOf(folders_, canonical);
+  }
+  static const Folder* FolderOf(const std::vector<Folder>& folders,
+                                std::string_view canonical) {
+    for (const Folder& folder : folders) {
       if (folder.path == "/" || canonical == folder.path ||
           (canonical.starts_with(folder.path) &&
            canonical[folder.path.size()] == '/')) {
@@ -178,12 +195,11 @@ class AllowedFiles final : public FileSystem {
   }
 
   const std::vector<Folder> folders_;
+  const std::vector<Folder> written_;
   const std::string flag_;
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<FileSystem>> MakeAllowedFileSystem(
+absl::StatusOr<std::vector<AllowedFiles::Folder>> Opened(
     const std::vector<std::string>& folders, const std::string& flag) {
   std::vector<AllowedFiles::Folder> opened;
   for (const std::string& folder : folders) {
@@ -196,7 +212,20 @@ absl::StatusOr<std::unique_ptr<FileSystem>> MakeAllowedFileSystem(
     }
     opened.push_back({*path, std::move(fd)});
   }
-  return std::make_unique<AllowedFiles>(std::move(opened), flag);
+  return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileSystem>> MakeAllowedFileSystem(
+    const std::vector<std::string>& folders, const std::string& flag,
+    const std::vector<std::string>& written) {
+  PENSTOCK_ASSIGN_OR_RETURN(std::vector<AllowedFiles::Folder> opened,
+                            Opened(folders, flag));
+  PENSTOCK_ASSIGN_OR_RETURN(std::vector<AllowedFiles::Folder> to_write,
+                            Opened(written, flag));
+  return std::make_unique<AllowedFiles>(std::move(opened), std::move(to_write),
+                                        flag);
 }
 
 }  // namespace penstock::io

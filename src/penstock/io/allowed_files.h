@@ -11,7 +11,8 @@
 namespace penstock::io {
 
 // The files of this machine that lie in one of `folders`, or below, wherever
-// their names lead through `..` and symbolic links; and nothing is written.
+// their names lead through `..` and symbolic links; and nothing is written but
+// in `written`, which must be some of them, or below.
 // What lies elsewhere is PermissionDenied, whether it is there or not, and the
 // error names `flag`, which the folders were given by. A link that is changed
 // between looking and opening opens nothing.
@@ -21,6 +22,7 @@ namespace penstock::io {
 //
 // InvalidArgument if one of `folders` is no folder.
 absl::StatusOr<std::unique_ptr<FileSystem>> MakeAllowedFileSystem(
-    const std::vector<std::string>& folders, const std::string& flag);
+    const std::vector<std::string>& folders, const std::string& flag,
+    const std::vector<std::string>& written = {});
 
 }  // namespace penstock::io

@@ -103,6 +103,23 @@ TEST_F(AllowedFilesTest, Patterns) {
   }
 }
 
+TEST_F(AllowedFilesTest, SomeFoldersAreWritten) {
+  const auto files =
+      MakeAllowedFileSystem({root_ + "/in"}, "--allow", {root_ + "/in/deep"});
+  ASSERT_TRUE(files.ok());
+  const std::string path = root_ + "/in/deep/new";
+  EXPECT_TRUE(WriteFile(**files, path, "text").ok());
+  EXPECT_TRUE((*files)->Lock(path + ".lock").ok());
+  EXPECT_TRUE((*files)->Rename(path, path + "er").ok());
+  EXPECT_EQ(*ReadFile(**files, path + "er"), "text");
+  EXPECT_TRUE((*files)->Remove(path + "er").ok());
+  for (const std::string& elsewhere :
+       {root_ + "/in/new", root_ + "/in/deep/../new", root_ + "/out/new"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(WriteFile(**files, elsewhere, "text")))
+        << elsewhere;
+  }
+}
+
 TEST_F(AllowedFilesTest, NothingIsWritten) {
   const std::string path = root_ + "/in/a";
   EXPECT_TRUE(absl::IsPermissionDenied(files_->Create(path).status()));

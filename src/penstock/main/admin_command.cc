@@ -257,6 +257,36 @@ class Client final {
   std::unique_ptr<service::Worker::Stub> worker_;
 };
 
+// Of jobs: what is padding, and what workers need not compute again.
+std::string OffersText(const State& state) {
+  std::string text;
+  for (const State::Job& job : state.jobs()) {
+    const service::Padding& padding = job.padding();
+    if (padding.padded_items() > 0) {
+      absl::StrAppendFormat(
+          &text, "\n%s: %.0f %% of its batches is padding, in %d shapes\n",
+          job.job(),
+          100 * (1 - static_cast<double>(padding.items()) /
+                         static_cast<double>(padding.padded_items())),
+          padding.shapes());
+    }
+    for (const plan::Offer& offer : job.offers()) {
+      absl::StrAppendFormat(
+          &text,
+          "\n%s: %s\n  spares %.0f %% of the workers' CPU, %.3g s of each "
+          "pass%s, since %s\n",
+          job.job(), offer.advice(), 100 * offer.cpu_share(),
+          offer.cpu_seconds(),
+          offer.has_bytes_high() ? absl::StrFormat("; keeps %.3g to %.3g MB",
+                                                   offer.bytes_low() / 1e6,
+                                                   offer.bytes_high() / 1e6)
+                                 : "",
+          offer.why());
+    }
+  }
+  return text;
+}
+
 // How frames go to the hosts that read there.
 std::string LinksText(const service::WorkerReport& report) {
   if (report.links_size() == 0) return "";
@@ -335,7 +365,8 @@ absl::Status Show(const std::string& name, const Client& client, bool is_json) {
   if (name == "workers") std::cout << WorkersTable(state);
   if (name == "registered") std::cout << RegisteredTable(state);
   if (name != "state") return absl::OkStatus();
-  std::cout << JobsTable(state) << "\n" << WorkersTable(state);
+  std::cout << JobsTable(state) << OffersText(state) << "\n"
+            << WorkersTable(state);
   if (state.registered_size() > 0) std::cout << "\n" << RegisteredTable(state);
   return absl::OkStatus();
 }

@@ -49,6 +49,10 @@ const Schema& UpSchema() {
            "for each worker; 0: half of what it may use"},
           {"allow", SettingKind::kTexts, "DIR", "",
            "a folder whose files workers may read; may come again"},
+          {"snapshots", SettingKind::kTexts, "DIR", "",
+           "a folder where workers may write snapshots; may come again"},
+          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
+           "a service that workers may read, besides this; may come again"},
           {"code-allow", SettingKind::kTexts, "CODE", "",
            "Python that workers run: any, sha256:HASH, or a folder of zips; "
            "may "
@@ -209,6 +213,12 @@ std::vector<std::string> WorkerArgs(const Settings& settings,
   }
   for (const std::string& folder : settings.texts("allow")) {
     args.insert(args.end(), {"--allow", folder});
+  }
+  for (const std::string& folder : settings.texts("snapshots")) {
+    args.insert(args.end(), {"--snapshots", folder});
+  }
+  for (const std::string& service : settings.texts("allow-services")) {
+    args.insert(args.end(), {"--allow-services", service});
   }
   for (const std::string& code : settings.texts("code-allow")) {
     args.insert(args.end(), {"--code-allow", code});

@@ -21,6 +21,7 @@
 #include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
 #include "penstock/pool/confinement.h"
+#include "penstock/service/client/pass.h"
 #include "penstock/service/rpc/gate.h"
 #include "penstock/service/windows/worker_pages.h"
 #include "penstock/service/worker/worker_server.h"
@@ -35,6 +36,8 @@ using service::WorkerServer;
 // Under the 30 s that most give a process to end.
 constexpr absl::Duration kDrainTime = absl::Seconds(28);
 constexpr absl::Duration kLook = absl::Milliseconds(200);
+// To services whose jobs it has read.
+constexpr absl::Duration kGoodbyes = absl::Seconds(1);
 
 const Schema& WorkerSchema() {
   static const Schema* const schema = new Schema{
@@ -58,6 +61,11 @@ const Schema& WorkerSchema() {
            "what trainers reach it by; none: as in --listen"},
           {"allow", SettingKind::kTexts, "DIR", "",
            "a folder whose files it may read; may come again"},
+          {"snapshots", SettingKind::kTexts, "DIR", "",
+           "a folder where it may write snapshots; may come again"},
+          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
+           "a service that pipelines may read, besides its own; may come "
+           "again"},
           {"cpu", SettingKind::kNumber, "N", "0",
            "threads that compute; 0: all that it may use"},
           {"memory", SettingKind::kNumber, "BYTES", "0",
@@ -147,6 +155,7 @@ WorkerServer::Options OptionsOf(const Settings& settings) {
   options.listen = settings.text("listen");
   options.advertise = settings.text("advertise");
   options.tags = settings.texts("tags");
+  options.services = settings.texts("allow-services");
   options.version = session::kVersion;
   const session::HostLimits limits = session::FindHostLimits();
   options.cpus = static_cast<int>(settings.number("cpu"));
@@ -232,12 +241,17 @@ int RunWorker(const std::vector<std::string>& args) {
   if (!gate.ok()) return Failed(gate.status());
   options.check_caller = CallerCheck(**gate, log);
   std::unique_ptr<io::FileSystem> allowed;
-  if (!settings.texts("allow").empty()) {
-    auto made = io::MakeAllowedFileSystem(settings.texts("allow"), "--allow");
+  const std::vector<std::string> snapshots = settings.texts("snapshots");
+  options.allowed = settings.texts("allow");
+  if (!options.allowed.empty() || !snapshots.empty()) {
+    std::vector<std::string> folders = options.allowed;
+    if (folders.empty()) folders.emplace_back("/");
+    folders.insert(folders.end(), snapshots.begin(), snapshots.end());
+    auto made = io::MakeAllowedFileSystem(folders, "--allow", snapshots);
     if (!made.ok()) return Failed(made.status());
     allowed = *std::move(made);
     options.files = allowed.get();
-    options.allowed = settings.texts("allow");
+    options.has_written_folders = true;
   }
   auto rules = service::CodeRules::Make(settings.texts("code-allow"),
                                         settings.is_on("allow-pickle"));
@@ -288,6 +302,7 @@ int RunWorker(const std::vector<std::string>& args) {
                  "it will notice\n";
   }
   std::cout.flush();
+  service::WaitForGoodbyes(kGoodbyes);
   (*worker)->LeaveNothing();
   // What is open ends with the process.
   _exit(0);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
 #include "penstock/base/status.h"
+#include "penstock/data/composite.h"
 #include "penstock/plan/cardinality.h"
 #include "penstock/plan/convert.h"
 #include "penstock/plan/divide_by_worker.h"
@@ -72,6 +73,10 @@ absl::Status CheckGroup(const Distribution& distribution) {
       !is_shared) {
     return absl::InvalidArgumentError(
         "share_policy must be left out without share");
+  }
+  if (distribution.pads_rounds() && !is_coordinated) {
+    return absl::InvalidArgumentError(
+        "partial_round must be left out without num_consumers");
   }
   if (!is_coordinated && !is_shared) return absl::OkStatus();
   if (is_coordinated && is_shared) {
@@ -180,15 +185,91 @@ absl::Status CheckSettings(const Distribution& distribution) {
   return absl::OkStatus();
 }
 
+int LevelsOf(const Plan& plan) {
+  int levels = 0;
+  for (const Distribution* inner : DistributionsIn(plan)) {
+    levels = std::max(levels, 1 + LevelsOf(inner->plan()));
+  }
+  return levels;
+}
+
+// Why workers, who may have to read it again, cannot read another job as it was
+// asked for; nothing: they can.
+std::string WhyNotAgain(const Distribution& inner) {
+  switch (inner.visitation()) {
+    case Distribution::AT_MOST_ONCE:
+      return "visitation=\"at_most_once\", with which some may be lost";
+    case Distribution::EACH_WORKER:
+      return "visitation=\"each_worker\", with which there are as many passes "
+             "as workers";
+    default:
+      break;
+  }
+  if (inner.readers() > 1) return "num_readers, of which each has a part";
+  if (inner.consumers() > 0) return "num_consumers, of which each has a part";
+  if (!inner.share().empty()) return "share, for which others may be waited";
+  return "";
+}
+
+// Nodes of `plan` that read other jobs: `plan` is what workers run.
+absl::Status CheckInner(const Plan& plan) {
+  for (int i = 0; i < plan.nodes_size(); ++i) {
+    Plan alone;
+    *alone.add_nodes() = plan.nodes(i);
+    for (const Distribution* inner : DistributionsIn(alone)) {
+      const std::string why = WhyNotAgain(*inner);
+      if (why.empty()) continue;
+      return Refused(
+          plan, i,
+          absl::StrCat("workers read another job so that its elements are the "
+                       "same whenever they are read; got ",
+                       NodeName(plan, i), " with ", why),
+          "Leave that out of the distribute() that comes first, or move all "
+          "that follows behind the last one.");
+    }
+    const int levels = 1 + LevelsOf(alone);
+    if (levels <= kMaxLevels) continue;
+    return Refused(
+        plan, i,
+        absl::StrCat("a pipeline must be distributed at most ", kMaxLevels,
+                     " times, one inside the other; "
+                     "got ",
+                     levels),
+        "Have fewer workers' jobs do more each.");
+  }
+  return absl::OkStatus();
+}
+
 // Its output is what the division's first node is said to give.
 absl::StatusOr<Division> DivisionOf(const Distribution& distribution) {
   PENSTOCK_RETURN_IF_ERROR(CheckSettings(distribution));
+  PENSTOCK_RETURN_IF_ERROR(CheckInner(distribution.plan()));
   PENSTOCK_ASSIGN_OR_RETURN(
       Division division,
       DivideFor(distribution.plan(), distribution.visitation(),
                 distribution.sharding(), distribution.consumers() > 0));
   PENSTOCK_RETURN_IF_ERROR(CheckFunctions(distribution, division.remote));
   return division;
+}
+
+// What rows are here: those of `division`, or pairs with a mark.
+absl::StatusOr<ElementSpec> RowsOf(const Distribution& distribution,
+                                   const Division& division) {
+  const ElementSpec& spec = division.local.nodes(0).received().spec();
+  if (!distribution.pads_rounds()) return spec;
+  PENSTOCK_ASSIGN_OR_RETURN(const penstock::ElementSpec element,
+                            FromProto(spec));
+  if (HasComposite(element)) {
+    return absl::InvalidArgumentError(
+        "partial_round=\"pad\" needs elements of plain tensors; got ragged or "
+        "sparse ones, or datasets\n  Use partial_round=\"drop\".");
+  }
+  ElementSpec pair;
+  *pair.mutable_tuple()->add_items() = spec;
+  TensorSpec& mark = *pair.mutable_tuple()->add_items()->mutable_tensor();
+  mark.set_dtype(BOOL);
+  mark.mutable_shape();
+  return pair;
 }
 
 // Members of a group that may miss rows need a pipeline that goes on.
@@ -226,6 +307,24 @@ void SetRows(const Division& division, Received& received) {
 }
 
 void AddCaptures(const google::protobuf::Message& message,
+                 std::set<std::string>& ids);
+
+// What its workers are given: of Python functions, their documents.
+void AddCaptures(const Distribution& distribution, std::set<std::string>& ids) {
+  if (!distribution.registered().empty()) return;  // the service has it
+  std::set<std::string> inner;
+  AddCaptures(
+      static_cast<const google::protobuf::Message&>(distribution.plan()),
+      inner);
+  for (const Distribution::PythonFunction& each : distribution.functions()) {
+    inner.erase(each.function());
+    if (!each.document().empty()) inner.insert(each.document());
+  }
+  if (distribution.has_code()) inner.insert(distribution.code().archive());
+  ids.merge(inner);
+}
+
+void AddCaptures(const google::protobuf::Message& message,
                  std::set<std::string>& ids) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& look = *message.GetReflection();
@@ -233,6 +332,12 @@ void AddCaptures(const google::protobuf::Message& message,
   look.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      if (field->message_type() == Distribution::descriptor()) {
+        const auto& inner =
+            static_cast<const Distribution&>(look.GetMessage(message, field));
+        AddCaptures(inner, ids);
+        continue;
+      }
       if (!field->is_repeated()) {
         AddCaptures(look.GetMessage(message, field), ids);
         continue;
@@ -247,6 +352,33 @@ void AddCaptures(const google::protobuf::Message& message,
 }
 
 }  // namespace
+
+std::vector<const Distribution*> DistributionsIn(const Plan& plan) {
+  std::vector<const Distribution*> found;
+  for (const Node& node : plan.nodes()) {
+    if (node.received().has_distribution()) {
+      found.push_back(&node.received().distribution());
+    }
+    for (const Function* function : FunctionsOf(node)) {
+      if (!function->has_dataset()) continue;
+      for (const Distribution* inner : DistributionsIn(function->dataset())) {
+        found.push_back(inner);
+      }
+    }
+  }
+  return found;
+}
+
+void DropCredentials(Plan& plan) {
+  for (const Distribution* found : DistributionsIn(plan)) {
+    auto* inner = const_cast<Distribution*>(found);  // of `plan`
+    inner->clear_ca_file();
+    inner->clear_cert_file();
+    inner->clear_key_file();
+    inner->clear_token_file();
+    DropCredentials(*inner->mutable_plan());
+  }
+}
 
 void ForInstances(Plan& plan, const std::function<uint64_t(uint64_t)>& change) {
   for (Node& node : *plan.mutable_nodes()) {
@@ -298,8 +430,9 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
       !status.ok()) {
     return Located(status, here, 0);
   }
-  *node.mutable_received()->mutable_spec() =
-      division.local.nodes(0).received().spec();
+  absl::StatusOr<ElementSpec> rows = RowsOf(distribution, division);
+  if (!rows.ok()) return Located(rows.status(), here, 0);
+  *node.mutable_received()->mutable_spec() = *std::move(rows);
   SetRows(division, *node.mutable_received());
 
   // What follows knows now how many rows there are.
@@ -334,9 +467,11 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node) {
 
 absl::StatusOr<ElementSpec> CheckDistribution(
     const Distribution& distribution) {
+  // Its levels first: each is looked at for every one around it.
+  PENSTOCK_RETURN_IF_ERROR(CheckInner(distribution.plan()));
   PENSTOCK_RETURN_IF_ERROR(Validate(distribution.plan()));
   PENSTOCK_ASSIGN_OR_RETURN(const Division division, DivisionOf(distribution));
-  return division.local.nodes(0).received().spec();
+  return RowsOf(distribution, division);
 }
 
 std::vector<std::string> CapturesOf(const Plan& plan) {

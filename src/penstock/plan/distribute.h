@@ -24,11 +24,24 @@ absl::StatusOr<Plan> Distribute(const Plan& input, Node node);
 // the rows that workers send.
 absl::StatusOr<ElementSpec> CheckDistribution(const Distribution& distribution);
 
+// A pipeline is distributed at most so many times, one inside the other.
+inline constexpr int kMaxLevels = 4;
+
+// What whoever runs the plan reads from other workers: distributions of its
+// nodes and of datasets inside functions, but not those inside a distribution's
+// own plan.
+std::vector<const Distribution*> DistributionsIn(const Plan& plan);
+
+// Leaves out the files with a caller's credentials, at all levels: whoever runs
+// the plan has its own.
+void DropCredentials(Plan& plan);
+
 // Gives every instance of the plan another number, those of plans inside
 // functions included.
 void ForInstances(Plan& plan, const std::function<uint64_t(uint64_t)>& change);
 
-// Ids of the captures that a plan names, each once.
+// Ids of the captures that a plan names, each once. Of distributions inside it:
+// what their workers are given.
 std::vector<std::string> CapturesOf(const Plan& plan);
 
 }  // namespace penstock::plan

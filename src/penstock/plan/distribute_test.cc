@@ -19,6 +19,7 @@ using plan_testing::Filter;
 using plan_testing::IsMultipleOf;
 using plan_testing::Map;
 using plan_testing::Range;
+using plan_testing::Repeat;
 using plan_testing::Shuffle;
 using plan_testing::Take;
 using plan_testing::TryAppend;
@@ -117,6 +118,55 @@ TEST(DistributeTest, PythonGoesToWorkersIfItTravels) {
   EXPECT_TRUE(Validate(plan).ok()) << Validate(plan);
 }
 
+// So many, one inside the other.
+Plan Levels(int levels) {
+  Plan plan = Range(9);
+  for (int i = 0; i < levels; ++i) {
+    plan = AppendOrDie({Map(plan, AddConstant(1))}, Asked());
+  }
+  return plan;
+}
+
+TEST(DistributeTest, WhatOtherWorkersGiveIsDistributedAgain) {
+  const Plan plan = Levels(2);
+  ASSERT_THAT(NamesOf(plan), testing::ElementsAre("distribute_2"));
+  EXPECT_EQ(plan.nodes(0).cardinality().finite(), 9);
+  const Distribution& outer = plan.nodes(0).received().distribution();
+  EXPECT_THAT(NamesOf(outer.plan()),
+              testing::ElementsAre("distribute_2", "map_1"));
+  EXPECT_TRUE(Validate(plan).ok()) << Validate(plan);
+  EXPECT_TRUE(Validate(Levels(kMaxLevels)).ok());
+}
+
+TEST(DistributeTest, WhatIsReadOfOthersIsFoundInFunctionsToo) {
+  const Plan inner = AppendOrDie({Map(Range(9), AddConstant(1))}, Asked());
+  const Plan plan =
+      plan_testing::FlatMap(Range(3), plan_testing::ToDataset(inner));
+  ASSERT_EQ(DistributionsIn(plan).size(), 1);
+  EXPECT_EQ(DistributionsIn(plan)[0]->job(), "train");
+  // Inside of a distribution, that is its workers' business.
+  const Plan outer = AppendOrDie({plan}, Asked());
+  ASSERT_EQ(DistributionsIn(outer).size(), 1);
+  EXPECT_EQ(
+      DistributionsIn(outer.nodes(0).received().distribution().plan()).size(),
+      1);
+}
+
+TEST(DistributeTest, CredentialsStayWhereTheyAre) {
+  Node asked = Asked();
+  asked.mutable_received()->mutable_distribution()->set_key_file("my.key");
+  Plan plan = AppendOrDie({Map(Range(9), AddConstant(1))}, asked);
+  plan = AppendOrDie({Map(plan, AddConstant(1))}, asked);
+  EXPECT_THAT(plan.SerializeAsString(), HasSubstr("my.key"));
+  DropCredentials(plan);
+  EXPECT_THAT(plan.SerializeAsString(), testing::Not(HasSubstr("my.key")));
+}
+
+TEST(DistributeTest, DocumentsOfInnerFunctionsGoAlong) {
+  const Plan inner = AppendOrDie({PythonMap(Range(9))}, Shipped("bytes-1", ""));
+  EXPECT_THAT(CapturesOf(inner), testing::ElementsAre("bytes-1"));
+}
+
 struct RefusalCase {
   std::string name;
   Plan input;
@@ -143,8 +193,29 @@ INSTANTIATE_TEST_SUITE_P(
     Reasons, DistributeRefusalTest,
     testing::ValuesIn<RefusalCase>({
         {"Endless", Counter(), Asked(), "has an end; got counter_0"},
-        {"Twice", AppendOrDie({Map(Range(9), AddConstant(1))}, Asked()),
-         Asked(), "whose rows come from other workers"},
+        {"TwiceWithoutEnd",
+         AppendOrDie({Repeat(Map(Range(9), AddConstant(1)))}, Asked()), Asked(),
+         "Put repeat() behind the last distribute()"},
+        {"TwiceAndLossy",
+         AppendOrDie({Map(Range(9), AddConstant(1))},
+                     With([](Distribution& asked) {
+                       asked.set_visitation(Distribution::AT_MOST_ONCE);
+                     })),
+         Asked(), "with visitation=\"at_most_once\""},
+        {"TwiceByEachWorker",
+         AppendOrDie({Map(Range(9), AddConstant(1))},
+                     With([](Distribution& asked) {
+                       asked.set_visitation(Distribution::EACH_WORKER);
+                     })),
+         Asked(), "with visitation=\"each_worker\""},
+        {"TwiceOneOfSeveral",
+         AppendOrDie({Map(Range(9), AddConstant(1))}, Asked(0, 2)), Asked(),
+         "with num_readers"},
+        {"TwiceBatchesRepeated",
+         AppendOrDie({Repeat(Batch(Map(Range(9), AddConstant(1)), 2), 3)},
+                     Asked()),
+         Asked(), "makes batches and repeats them"},
+        {"TooOften", Levels(4), Asked(), "at most 4 times"},
         {"OrderOfSeveral", Take(Filter(Range(9), IsMultipleOf(2)), 3),
          Asked(0, 2), "several readers"},
         {"NoPort", Range(3),

@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/divide_nodes.h"
 #include "penstock/plan/facts.h"
+#include "penstock/plan/keepable.h"
 #include "penstock/plan/print.h"
 #include "penstock/plan/rewrite/draft.h"
 #include "penstock/plan/rewrite/function_facts.h"
@@ -43,6 +45,7 @@ class Divider final {
   absl::StatusOr<Division> Run() {
     LookBelow();
     PENSTOCK_RETURN_IF_ERROR(FindSource());
+    PENSTOCK_RETURN_IF_ERROR(LookInside());
     PENSTOCK_RETURN_IF_ERROR(Part());
     PENSTOCK_RETURN_IF_ERROR(CheckWork());
     FindLeast();
@@ -125,7 +128,7 @@ class Divider final {
   // rows, it is rather those before them.
   bool CanShare(int id) const {
     const Node& node = draft_.node(id);
-    if (node.has_read_files()) return true;
+    if (node.has_read_files() || IsReceived(node)) return true;
     return seeks_[id] && !node.cardinality().has_infinite() &&
            FactsOf(node.op_case()).in_parts != InParts::kRowWise;
   }
@@ -147,11 +150,10 @@ class Divider final {
       }
       if (node.has_received()) {
         return Refused(id,
-                       absl::StrCat("distribute shares out rows that workers "
-                                    "can read; got ",
-                                    draft_.name(id),
-                                    ", whose rows come from other workers"),
-                       "Distribute once, after all that workers are to do.");
+                       absl::StrCat("distribute shares out the rows of a job "
+                                    "that has an end; got ",
+                                    draft_.name(id), ", which has none"),
+                       "Put repeat() behind the last distribute().");
       }
       if (node.inputs_size() == 0) {
         return Refused(
@@ -161,6 +163,11 @@ class Divider final {
                          draft_.name(id), ", which has none"),
             "Use take() right after it, or visitation=\"each_worker\", with "
             "which every worker runs the whole pipeline.");
+      }
+      if (node.inputs_size() > 1 && ReadsReceived(id)) {
+        PENSTOCK_RETURN_IF_ERROR(CheckWhole(id));
+        result_.is_whole = true;
+        break;
       }
       if (node.inputs_size() > 1) {
         return Refused(
@@ -182,8 +189,47 @@ class Divider final {
     return CheckMemory(draft_);
   }
 
+  // Bundles of another job, which has an end.
+  static bool IsReceived(const Node& node) {
+    return node.received().has_distribution() &&
+           !node.cardinality().has_infinite();
+  }
+
+  // Whether some of the node's rows come from other workers.
+  bool ReadsReceived(int id) const {
+    const Node& node = draft_.node(id);
+    return node.has_received() ||
+           std::any_of(node.inputs().begin(), node.inputs().end(),
+                       [&](uint32_t input) {
+                         return ReadsReceived(static_cast<int>(input));
+                       });
+  }
+
+  // Whether one worker can run all up to the node.
+  absl::Status CheckWhole(int id) {
+    if (draft_.node(id).cardinality().has_infinite()) {
+      return Refused(
+          id,
+          absl::StrCat("distribute needs a pipeline that has an end, where it "
+                       "joins what other workers compute; got ",
+                       draft_.name(id), ", which has none"),
+          "Put repeat() behind the last distribute().");
+    }
+    const int root = draft_.root();
+    draft_.SetRoot(id);
+    const absl::Status status = CheckForWorkers(draft_);
+    draft_.SetRoot(root);
+    return status;
+  }
+
   void DescribeSource() {
     const Node& node = draft_.node(source_);
+    if (result_.is_whole) {
+      result_.rows = 1;
+      return;
+    }
+    result_.is_received = node.has_received();
+    if (result_.is_received) return;
     if (node.has_read_files()) {
       result_.is_files = true;
       if (HasPlacedRecords(node.read_files())) {
@@ -208,6 +254,39 @@ class Divider final {
       }
       break;
     }
+  }
+
+  // Whether it may keep each share by itself. What it is given must be the same
+  // in every pass, and all that a share has: loose rows go past it.
+  bool IsKeptInShares(int id) {
+    const Node& node = draft_.node(id);
+    if (!node.cache().in_shares() || stitch_ >= 0 || passes_ >= 0) return false;
+    const int root = draft_.root();
+    Plan input = PlanOf(draft_.input(id));
+    draft_.SetRoot(root);
+    KeepOrder(input);
+    return FindKeepable(input, /*is_ordered=*/true).back().why_not.empty();
+  }
+
+  // Of rows that are received: what is left of the other job's shares.
+  absl::Status LookInside() {
+    if (!result_.is_received) return absl::OkStatus();
+    const Distribution& inner = draft_.node(source_).received().distribution();
+    PENSTOCK_ASSIGN_OR_RETURN(
+        Division division,
+        DivideFor(inner.plan(), inner.visitation(), inner.sharding()));
+    if (!division.stitch.has_value()) return absl::OkStatus();
+    if (division.stitch->repeat.has_value()) {
+      return Refused(source_,
+                     absl::StrCat("distribute shares out another job whose "
+                                  "batches it can complete; got ",
+                                  draft_.name(source_),
+                                  ", which makes batches and repeats them"),
+                     "Put repeat() behind the last distribute().");
+    }
+    stitch_ = source_;
+    inner_stitch_ = *std::move(division.stitch);
+    return absl::OkStatus();
   }
 
   static bool LeavesOut(const Node& node) {
@@ -244,6 +323,10 @@ class Divider final {
         return "";
       case InParts::kSource:
       case InParts::kWhole:
+        if (IsKeptInShares(id)) {
+          result_.is_kept = true;
+          return "";
+        }
         return WhyWhole(node);
     }
     return "";
@@ -320,7 +403,10 @@ class Divider final {
   void FindLeast() {
     // Rows there that come of one of the source; unset: not known.
     std::optional<double> ratio = 1;
-    if (draft_.node(source_).has_read_files()) ratio.reset();
+    if (draft_.node(source_).has_read_files() || result_.is_received ||
+        result_.is_whole) {
+      ratio.reset();
+    }
     for (int id : remote_) {
       const Node& node = draft_.node(id);
       const Facts facts = FactsOf(node.op_case());
@@ -379,10 +465,29 @@ class Divider final {
     return absl::OkStatus();
   }
 
+  // Loose rows of the other job, and what it makes of them.
+  absl::StatusOr<int> AddInnerStitch() {
+    int at = -1;
+    for (Node node : inner_stitch_->after.nodes()) {
+      std::vector<int> inputs;
+      if (node.inputs_size() > 0) inputs.push_back(at);
+      node.clear_inputs();
+      PENSTOCK_ASSIGN_OR_RETURN(at, draft_.Add(node, std::move(inputs)));
+      result_.needs_lineage |= NeedsLineage(node);
+    }
+    return at;
+  }
+
   absl::Status MakeStitch() {
-    const auto begin = std::find(remote_.begin(), remote_.end(), stitch_);
-    PENSTOCK_ASSIGN_OR_RETURN(
-        int at, AddReceived(draft_, draft_.input(stitch_), root_));
+    auto begin = std::find(remote_.begin(), remote_.end(), stitch_);
+    int at;
+    if (inner_stitch_.has_value()) {
+      begin = remote_.begin();
+      PENSTOCK_ASSIGN_OR_RETURN(at, AddInnerStitch());
+    } else {
+      PENSTOCK_ASSIGN_OR_RETURN(
+          at, AddReceived(draft_, draft_.input(stitch_), root_));
+    }
     int repeat = -1;
     for (auto id = begin; id != remote_.end(); ++id) {
       PENSTOCK_ASSIGN_OR_RETURN(at, draft_.Add(draft_.node(*id), {at}));
@@ -391,7 +496,8 @@ class Divider final {
     }
     Division::Stitch stitch;
     stitch.node = NumberOf(stitch_, root_);
-    stitch.size = *GroupSize(draft_.node(stitch_));
+    stitch.size = inner_stitch_.has_value() ? inner_stitch_->size
+                                            : *GroupSize(draft_.node(stitch_));
     stitch.after = PlanOf(at);
     if (repeat >= 0) stitch.repeat = NumberOf(repeat, at);
     result_.stitch = std::move(stitch);
@@ -424,6 +530,8 @@ class Divider final {
   int root_ = -1;  // of the remote plan
   const bool in_rounds_;
   int stitch_ = -1;
+  std::optional<Division::Stitch>
+      inner_stitch_;  // of a source that is received
   int passes_ = -1;
   Division result_;
 };
@@ -433,6 +541,16 @@ class Divider final {
 bool Division::needs_order() const {
   return std::any_of(moved.begin(), moved.end(),
                      [](const Moved& each) { return each.needs_order; });
+}
+
+std::vector<int> PlacesInShares(const Division& division) {
+  std::vector<int> places;
+  if (division.is_kept || division.by_worker) return places;
+  int end = division.remote.nodes_size();
+  if (division.stitch) end = std::min(end, division.stitch->node);
+  if (division.passes) end = std::min(end, division.passes->node);
+  for (int node = division.source; node < end; ++node) places.push_back(node);
+  return places;
 }
 
 absl::StatusOr<Division> Divide(const Plan& plan, bool in_rounds) {

@@ -25,7 +25,8 @@ struct Division {
   };
   // A batch, or the like. What is left of a share once full groups were made
   // travels as loose rows; grouped with those of other shares, they go through
-  // what follows.
+  // what follows. Of a Received: what is left there of the other job's shares,
+  // which goes on as it is.
   struct Stitch {
     int node;  // of `remote`
     int64_t size;
@@ -59,6 +60,12 @@ struct Division {
   std::optional<int64_t> rows;
   // Each is a file, or its name.
   bool is_files = false;
+  // Each is a bundle of the job that `source`, a Received, reads: how many
+  // there are is found out when that job is opened.
+  bool is_received = false;
+  // `source` joins datasets of which some are received. There is one share, and
+  // it has all rows.
+  bool is_whole = false;
   // Such files are of records whose places are known: a share may be some
   // records of one file.
   struct Records {
@@ -84,6 +91,8 @@ struct Division {
   // Something random comes after the shares: their rows' lineages (and those of
   // loose rows) are needed there.
   bool needs_lineage = false;
+  // A node of `remote` keeps shares in files (Cache.in_shares).
+  bool is_kept = false;
 
   // Instead of shares, which any worker may have: each worker runs all of
   // `remote` (divide_by_worker.h).
@@ -109,5 +118,10 @@ inline constexpr int64_t kMaxSharedBytes = int64_t{64} << 20;
 // batches is run in shares, though it leaves out rows at the end of each; they
 // are larger then.
 absl::StatusOr<Division> Divide(const Plan& plan, bool in_rounds = false);
+
+// The nodes of `remote` after which a cache could keep shares
+// (Cache.in_shares), as far as that is for the division to say; none if there
+// is one.
+std::vector<int> PlacesInShares(const Division& division);
 
 }  // namespace penstock::plan

@@ -23,35 +23,6 @@ absl::Status Refused(const Draft& draft, int id, absl::StatusCode code,
                          LineOfNode(draft.name(id), draft.node(id).made_at())));
 }
 
-// What a worker has not got, or must not write.
-absl::Status CheckNodes(const Draft& draft) {
-  for (int id : draft.Order()) {
-    const Node& node = draft.node(id);
-    if (HasGenerator(node)) {
-      return Refused(
-          draft, id, absl::StatusCode::kInvalidArgument,
-          absl::StrCat("workers run what they can read; got ", draft.name(id),
-                       ", whose rows come from this process"),
-          "Save them to files first.");
-    }
-    if (node.has_received()) {
-      return Refused(
-          draft, id, absl::StatusCode::kInvalidArgument,
-          absl::StrCat("workers run what they can read; got ", draft.name(id),
-                       ", whose rows come from other workers"),
-          "Distribute once, after all that workers are to do.");
-    }
-    if (!node.cache().filename().empty()) {
-      return Refused(draft, id, absl::StatusCode::kInvalidArgument,
-                     absl::StrCat("workers write no files; got ",
-                                  draft.name(id), ", which keeps its rows in '",
-                                  node.cache().filename(), "'"),
-                     "Move it behind distribute(), or keep rows in memory.");
-    }
-  }
-  return absl::OkStatus();
-}
-
 bool HasHintInside(const Plan& plan) {
   return std::any_of(plan.nodes().begin(), plan.nodes().end(),
                      [](const Node& node) {
@@ -117,7 +88,7 @@ absl::StatusOr<Division> DivideByWorker(const Plan& plan,
                                         Distribution::Visitation visitation,
                                         Distribution::Sharding sharding) {
   PENSTOCK_ASSIGN_OR_RETURN(Draft draft, Draft::Make(plan, "", 0));
-  PENSTOCK_RETURN_IF_ERROR(CheckNodes(draft));
+  PENSTOCK_RETURN_IF_ERROR(CheckForWorkers(draft));
   PENSTOCK_RETURN_IF_ERROR(CheckMemory(draft));
   const bool is_static = visitation == Distribution::STATIC;
   const bool is_hint = is_static && sharding == Distribution::HINT;

@@ -122,7 +122,10 @@ std::string WhyWhole(const Node& node) {
     case Node::kTakeWhile:
       return "ends at a row that only one share has";
     case Node::kCache:
-      return "keeps all rows of a pass in one place";
+      return node.cache().in_shares()
+                 ? "keeps rows that are not the same in every pass, or of "
+                   "groups that reach across shares"
+                 : "keeps all rows of a pass in one place";
     case Node::kRebatch:
     case Node::kPack:
       return "puts rows together across shares";
@@ -229,6 +232,31 @@ absl::Status CheckMemory(const Draft& draft) {
         node.rows().rows(), " rows of ", *row_bytes,
         " bytes\n  Save them to files that workers can read.\n",
         LineOfNode(draft.name(id), node.made_at())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckForWorkers(const Draft& draft) {
+  for (int id : draft.Order()) {
+    const Node& node = draft.node(id);
+    std::string found;
+    std::string advice;
+    if (HasGenerator(node)) {
+      found =
+          absl::StrCat("workers run what they can read; got ", draft.name(id),
+                       ", whose rows come from this process");
+      advice = "Save them to files first.";
+    } else if (!node.cache().filename().empty()) {
+      found = absl::StrCat("workers write no files; got ", draft.name(id),
+                           ", which keeps its rows in '",
+                           node.cache().filename(), "'");
+      advice = "Move it behind distribute(), or keep rows in memory.";
+    } else {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(found, "\n  ", advice, "\n",
+                     LineOfNode(draft.name(id), node.made_at())));
   }
   return absl::OkStatus();
 }

@@ -46,6 +46,10 @@ bool HasPlacedRecords(const ReadFiles& reader);
 // changed by itself: what reads them.
 std::optional<ReadFiles> PlacedReaderOf(const Node& node);
 
+// InvalidArgument, located, if a node that the root needs is none that a worker
+// can run by itself: it has no generators, and writes no files.
+absl::Status CheckForWorkers(const Draft& draft);
+
 // InvalidArgument, located, if rows that are in the trainer's memory are too
 // large to be sent to workers.
 absl::Status CheckMemory(const Draft& draft);

@@ -210,6 +210,51 @@ TEST(DivisionTest, LooseRowsGoThroughWhatFollows) {
   EXPECT_EQ(by_pass.stitch->repeat, 2);
 }
 
+Plan Distributed(Plan input) {
+  Node node;
+  auto& asked = *node.mutable_received()->mutable_distribution();
+  asked.set_address("localhost:5050");
+  asked.set_readers(1);
+  return AppendOrDie({std::move(input)}, std::move(node));
+}
+
+TEST(DivisionTest, BundlesOfAnotherJobAreSharedOut) {
+  const Division division =
+      DivideOrDie(Filter(Distributed(Numbers()), IsMultipleOf(2)));
+  EXPECT_TRUE(division.is_received);
+  EXPECT_EQ(division.source, 0);
+  EXPECT_EQ(division.rows, std::nullopt);
+  EXPECT_EQ(Names(division.remote), "distribute_2 filter_1");
+  EXPECT_EQ(Names(division.local), "received_0");
+}
+
+TEST(DivisionTest, LooseRowsOfAnotherJobGoThroughBothPlans) {
+  const Plan inner = Distributed(Map(Batch(Numbers(), 10), Identity()));
+  const Division division =
+      DivideOrDie(Batch(Take(Map(inner, Identity()), 7), 3));
+  ASSERT_TRUE(division.stitch.has_value());
+  EXPECT_EQ(division.stitch->node, division.source);
+  EXPECT_EQ(division.stitch->size, 10);
+  EXPECT_EQ(Names(division.stitch->after), "received_0 batch_2 map_3 map_1");
+  EXPECT_EQ(Names(division.local), "received_0 take_2 batch_3");
+  // A second batch is for the one reader.
+  EXPECT_EQ(Names(DivideOrDie(Batch(inner, 3)).local), "received_0 batch_1");
+}
+
+TEST(DivisionTest, WhatJoinsOtherJobsIsOneShare) {
+  const Plan both =
+      AppendOrDie({Distributed(Numbers()), Distributed(Numbers())}, [] {
+        Node node;
+        node.mutable_concatenate();
+        return node;
+      }());
+  const Division division = DivideOrDie(Map(both, Identity()));
+  EXPECT_TRUE(division.is_whole);
+  EXPECT_EQ(division.rows, 1);
+  EXPECT_EQ(Names(division.remote),
+            "distribute_2 distribute_2 concatenate_2 map_3");
+}
+
 // Random values are keyed by them.
 TEST(DivisionTest, NodesKeepTheirKeys) {
   Plan plan = Filter(Numbers(), IsMultipleOf(2));

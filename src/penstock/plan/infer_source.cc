@@ -152,13 +152,13 @@ Result Of(const NestedRows& op, const Place& place) {
 }
 
 Result Of(const Received& op, const Place& place) {
-  if (place.depth > 0) {
+  PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec spec, FromProto(op.spec()));
+  if (!op.has_distribution()) {
+    if (place.depth == 0) return spec;
     return absl::InvalidArgumentError(
         "rows that another engine computes must not be asked for inside a "
-        "function; got them there");
+        "function, but by a distribute(); got them there");
   }
-  PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec spec, FromProto(op.spec()));
-  if (!op.has_distribution()) return spec;
   PENSTOCK_ASSIGN_OR_RETURN(const ElementSpec found,
                             CheckDistribution(op.distribution()));
   PENSTOCK_ASSIGN_OR_RETURN(const penstock::ElementSpec sent, FromProto(found));

@@ -17,6 +17,7 @@
 #include "penstock/io/relative_files.h"
 #include "penstock/plan/builder.h"
 #include "penstock/plan/convert.h"
+#include "penstock/plan/distribute.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/infer.h"
@@ -72,6 +73,31 @@ bool HasGenerator(const engine::Pipeline& pipeline) {
                        return info.name.find("from_generator") !=
                               std::string::npos;
                      });
+}
+
+// The plan for another number of consumers that read in rounds.
+absl::Status Resize(const MakeIterator::Resize& resize, plan::Plan& plan) {
+  bool has_rounds = false;
+  for (plan::Node& node : *plan.mutable_nodes()) {
+    if (node.received().distribution().consumers() == 0) continue;
+    has_rounds = true;
+    plan::Distribution& distribution =
+        *node.mutable_received()->mutable_distribution();
+    if (resize.has_consumers()) {
+      distribution.set_consumers(resize.consumers());
+    }
+    if (resize.has_consumer()) distribution.set_consumer(resize.consumer());
+    if (distribution.consumer() >= distribution.consumers()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "consumer must be in [0, ", distribution.consumers(),
+          "), one of num_consumers; got ", distribution.consumer(),
+          "\n  One that is no more among them closes its iterator."));
+    }
+  }
+  if (has_rounds) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "resize() changes the number of consumers of a pipeline that ends in "
+      "distribute(consumer=..., num_consumers=...); got another");
 }
 
 }  // namespace
@@ -397,6 +423,9 @@ absl::StatusOr<Response> Session::DoMakeIterator(const MakeIterator& call,
     return absl::InvalidArgumentError("make_iterator needs one socket");
   }
   PENSTOCK_ASSIGN_OR_RETURN(ToRun to_run, FindPlanToRun(call));
+  if (call.has_resize()) {
+    PENSTOCK_RETURN_IF_ERROR(Resize(call.resize(), to_run.plan));
+  }
   PENSTOCK_RETURN_IF_ERROR(plan::ValidateOptions(call.defaults()));
   PENSTOCK_ASSIGN_OR_RETURN(
       auto pipeline,
@@ -514,13 +543,14 @@ absl::StatusOr<std::shared_ptr<engine::Receiver>> Session::MakeReceiver(
         "each reader in its own place, or move what follows before "
         "distribute().");
   }
-  if (!is_distributed) return nullptr;
+  if (plan::DistributionsIn(plan).empty()) return nullptr;
   service::Consumer::Options options;
   options.directory = call.working_directory();
   options.defaults = call.defaults();
   options.budget_bytes = static_cast<uint64_t>(
       std::clamp(limits_.memory_bytes / 16, kMinArenaBytes, kMaxReceivedBytes));
   options.is_plain = is_plain;
+  options.may_resize = call.has_resize();
   options.random = call.reader() != 0 ? call.reader() : RandomWord();
   auto consumer = std::make_shared<service::Consumer>(std::move(options));
   std::vector<service::ConsumerState> states;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
+#include "penstock/engine/receiver.h"
 #include "penstock/plan/snapshot_log.h"
 #include "penstock/session/apply_knobs.h"
 #include "penstock/session/look_pace.h"
@@ -374,6 +375,11 @@ absl::StatusOr<Response> Session::DoExplain(const Explain& call) {
   if (!call.has_path()) {
     PENSTOCK_ASSIGN_OR_RETURN(const Reading* reading,
                               FindReading(call.iterator()));
+    if (const auto& receiver = reading->sender->run().environment.receiver) {
+      for (plan::Offer& offer : receiver->Offers()) {
+        *response.mutable_explain()->add_offers() = std::move(offer);
+      }
+    }
     if (reading->tuning != nullptr) {
       for (const std::string& line : reading->tuning->log) {
         response.mutable_explain()->add_decisions(line);

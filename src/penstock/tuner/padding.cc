@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "penstock/tuner/bound.h"
 #include "penstock/tuner/bucket_boundaries.h"
 
 namespace penstock::tuner {
@@ -81,6 +82,38 @@ Report::Fix FixOf(const plan::Snapshot::Node& measured, Report::Node& node) {
   return fix;
 }
 
+// How many times as fast it would be with less padding. A consumer's work is
+// taken to be that of the items that it gets; the node's own to be that of the
+// items that it gives.
+double GainOf(const Report& report, const Report::Node& node) {
+  const Report::Padding& padding = node.padding();
+  if (!padding.has_best_share()) return 1;
+  const double left = (1 - padding.share()) / (1 - padding.best_share());
+  const Report::Wall& wall = report.wall();
+  if (wall.kind() == WallName(Wall::kConsumer)) {
+    const double most = report.next_wall().rate() / report.possible().middle();
+    return report.next_wall().rate() > 0
+               ? std::clamp(1 / left, 1.0, std::max(1.0, most))
+               : 1 / left;
+  }
+  double share = 0;  // of what limits it, that is the node's
+  if (wall.kind() == WallName(Wall::kCores)) share = node.cpu_share();
+  if (wall.node() == node.name()) share = 1;
+  return 1 / (1 - share * (1 - left));
+}
+
+// Among those that are the user's to do, where its gain puts it.
+void Insert(Report::Fix fix, Report& report) {
+  const double gain = fix.expected().middle();
+  *report.add_fixes() = std::move(fix);
+  auto& fixes = *report.mutable_fixes();
+  for (int i = fixes.size() - 1; i > 0; --i) {
+    const Report::Fix& before = fixes[i - 1];
+    if (!before.needs_the_user() || before.expected().middle() >= gain) break;
+    fixes.SwapElements(i, i - 1);
+  }
+}
+
 }  // namespace
 
 void AddPadding(const plan::Snapshot& last, plan::Report& report) {
@@ -105,8 +138,11 @@ void AddPadding(const plan::Snapshot& last, plan::Report& report) {
     if (counts.batches() < kEnoughBatches || padding.share() < kMuch) continue;
     Report::Fix fix = FixOf(measured, *node);
     if (fix.title().empty()) continue;
-    *fix.mutable_expected() = report.possible();
-    *report.add_fixes() = std::move(fix);
+    const double gain = GainOf(report, *node);
+    Report::Interval& expected = *fix.mutable_expected() = report.possible();
+    expected.set_middle(gain * expected.middle());
+    expected.set_high(gain * expected.high());
+    Insert(std::move(fix), report);
   }
 }
 

@@ -6,9 +6,10 @@
 
 namespace penstock::tuner {
 
-// Says of the report's nodes what `last` counted since the run began, and adds
-// a fix where other buckets would waste much less. Those are the user's to
-// choose: they decide which elements come together.
+// Says of the report's nodes what `last` counted since the run began, and puts
+// a fix among the others, by its gain, where other buckets would waste much
+// less. Those are the user's to choose: they decide which elements come
+// together.
 // REQUIRES: the nodes are in the report.
 void AddPadding(const plan::Snapshot& last, plan::Report& report);
 

@@ -79,5 +79,54 @@ TEST(PaddingTest, SaysNothingOfLittle) {
       ReportOf(Padded(plan::Node::kPaddedBatch, 9, 5)).nodes(0).has_padding());
 }
 
+// Of a report with this wall, two fixes of the user's and one that needs
+// nobody: places and rates of all four.
+std::vector<std::pair<std::string, double>> Ranked(const std::string& wall,
+                                                   double next,
+                                                   double cpu_share = 0) {
+  plan::Report report;
+  plan::Report::Node* node = report.add_nodes();
+  node->set_node(3);
+  node->set_name("pads_3");
+  node->set_cpu_share(cpu_share);
+  report.mutable_possible()->set_middle(5);
+  report.mutable_wall()->set_kind(wall);
+  report.mutable_next_wall()->set_rate(next);
+  for (const auto& [title, rate] :
+       {std::pair("tune", 6.0), std::pair("large", 8.0),
+        std::pair("small", 5.5)}) {
+    plan::Report::Fix* fix = report.add_fixes();
+    fix->set_title(title);
+    fix->mutable_expected()->set_middle(rate);
+    fix->set_needs_the_user(std::string(title) != "tune");
+  }
+  AddPadding(Padded(plan::Node::kPaddedBatch, 20'000, 40'000), report);
+  std::vector<std::pair<std::string, double>> ranked;
+  for (const plan::Report::Fix& fix : report.fixes()) {
+    ranked.emplace_back(fix.title().substr(0, 5), fix.expected().middle());
+  }
+  return ranked;
+}
+
+TEST(PaddingTest, IsRankedByItsGain) {
+  using testing::Pair;
+  // A consumer has half of its work.
+  EXPECT_THAT(Ranked("consumer", 0),
+              ElementsAre(Pair("tune", 6), Pair("use b", 10), Pair("large", 8),
+                          Pair("small", 5.5)));
+  // But not more than the pipeline gives.
+  EXPECT_THAT(Ranked("consumer", 7),
+              ElementsAre(Pair("tune", 6), Pair("large", 8), Pair("use b", 7),
+                          Pair("small", 5.5)));
+  // Half of what the node costs, and that is a third of all.
+  EXPECT_THAT(Ranked("cores", 0, 1 / 3.0),
+              ElementsAre(Pair("tune", 6), Pair("large", 8), Pair("use b", 6),
+                          Pair("small", 5.5)));
+  // Nothing, where something else is the limit.
+  EXPECT_THAT(Ranked("disk bytes", 0),
+              ElementsAre(Pair("tune", 6), Pair("large", 8), Pair("small", 5.5),
+                          Pair("use b", 5)));
+}
+
 }  // namespace
 }  // namespace penstock::tuner

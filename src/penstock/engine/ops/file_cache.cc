@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/data/builder.h"
 #include "penstock/data/nested.h"
@@ -33,8 +35,44 @@ struct FileCacheConfig {
   std::string filename;
   std::optional<int64_t> finite_rows;
   OperatorPtr input;
-  OperatorPtr replay;  // reads the file
+  OperatorPtr replay;  // reads the file that is bound
+  // The same of a share's file, whose rows have their lineage behind them;
+  // null: shares are not kept.
+  OperatorPtr share_replay;
 };
+
+// Of the file that keeps the share that the run is of; empty: it is of none.
+std::string ShareFile(const FileCacheConfig& config, const Run& run) {
+  if (config.share_replay == nullptr || !run.options.part.has_value()) {
+    return "";
+  }
+  const RunPart& part = *run.options.part;
+  if (part.kept_by == 0) return "";
+  uint64_t word = part.kept_by;
+  for (const int64_t each :
+       {part.begin, part.end, part.stride, part.pieces, part.piece}) {
+    word = Combine(word, static_cast<uint64_t>(each));
+  }
+  return absl::StrFormat("%s.%016x", config.filename, word);
+}
+
+// Rows with their lineages as one more column, and back.
+Chunk WithLineageColumn(const Chunk& chunk) {
+  Chunk out = chunk;
+  out.columns.push_back(
+      Column::Dense(DType::kInt64, {}, chunk.rows, chunk.lineage));
+  out.lineage = Buffer();
+  return out;
+}
+
+void TakeLineage(Chunk& chunk) {
+  const Column words = std::move(chunk.columns.back());
+  chunk.columns.pop_back();
+  chunk.lineage = Buffer::Allocate(chunk.rows * sizeof(uint64_t));
+  for (int64_t row = 0; row < chunk.rows; ++row) {
+    chunk.lineage.MutableAs<uint64_t>()[row] = *words.Row<uint64_t>(row);
+  }
+}
 
 // A file being written. Shared with the I/O thread that does it; one at a time.
 class CacheFile final {
@@ -123,10 +161,11 @@ class FileCacheStream final : public Stream {
       : Stream(StatsOf(scope, info)),
         scope_(scope),
         info_(info),
-        config_(std::move(config)) {}
+        config_(std::move(config)),
+        share_file_(ShareFile(*config_, *scope.run)) {}
 
   ~FileCacheStream() override {
-    if (file_ == nullptr || kept_ == 0 || is_finishing_) return;
+    if (file_ == nullptr || kept_ == 0 || is_finishing_ || is_share()) return;
     if (scope_.run->environment.warn) {
       scope_.run->environment.warn(absl::StrCat(
           info_.name, ": ", kept_,
@@ -164,13 +203,14 @@ class FileCacheStream final : public Stream {
     absl::Status status;
     std::shared_ptr<CacheFile> file;  // null: there is one to read
   };
+  bool is_share() const { return !share_file_.empty(); }
 
   // Finds out whether the file is there. False: not yet.
   absl::StatusOr<bool> Open(const Request& request) {
     const Environment& environment = scope_.run->environment;
     std::optional<Opened> opened = opening_.Poll(
         *environment.io_pool, request.waker,
-        [filename = config_->filename,
+        [filename = is_share() ? share_file_ : config_->filename,
          run = std::shared_ptr<const Run>(scope_.run)]() -> Opened {
           auto file = std::make_shared<CacheFile>(filename, run);
           const absl::StatusOr<bool> is_mine = file->Open();
@@ -178,17 +218,34 @@ class FileCacheStream final : public Stream {
           return {absl::OkStatus(), *is_mine ? file : nullptr};
         });
     if (!opened.has_value()) return false;
-    if (!opened->status.ok()) return info_.Located(opened->status);
+    // Somebody else computes the same share: who is first keeps it.
+    const bool is_anothers =
+        is_share() && absl::IsAlreadyExists(opened->status);
+    if (!opened->status.ok() && !is_anothers) {
+      return info_.Located(opened->status);
+    }
     file_ = std::move(opened->file);
-    const OperatorPtr& source =
-        file_ == nullptr ? config_->replay : config_->input;
-    PENSTOCK_ASSIGN_OR_RETURN(stream_, source->Start(scope_));
+    is_replay_ = file_ == nullptr && !is_anothers;
+    if (is_replay_) {
+      PENSTOCK_ASSIGN_OR_RETURN(stream_, StartReplay());
+    } else {
+      PENSTOCK_ASSIGN_OR_RETURN(stream_, config_->input->Start(scope_));
+    }
     if (file_ == nullptr) {
       stream_->SkipRows(given_);
     } else {
       refill_until_ = std::exchange(given_, 0);
     }
     return true;
+  }
+
+  StreamOr StartReplay() const {
+    Scope scope = scope_;
+    const std::string filename =
+        (is_share() ? share_file_ : config_->filename) + ".penstock";
+    scope.bound = std::make_shared<const std::vector<Column>>(
+        std::vector<Column>{MakeStringColumn({filename})});
+    return (is_share() ? config_->share_replay : config_->replay)->Start(scope);
   }
 
   absl::StatusOr<Pull> PassAndKeep(const Request& request) {
@@ -204,12 +261,13 @@ class FileCacheStream final : public Stream {
       PENSTOCK_ASSIGN_OR_RETURN(const bool is_done, Finish(request));
       return is_done ? Pull::End() : Pull::Blocked();
     }
-    if (!pull.chunk.errors.empty()) {
+    if (!pull.chunk.errors.empty() ||
+        (is_share() && !pull.chunk.has_lineage())) {
       file_ = nullptr;  // nothing is kept of such a pass
       return pull;
     }
     Keep(pull.chunk);
-    if (config_->finite_rows == kept_) {
+    if (!is_share() && config_->finite_rows == kept_) {
       // Nobody may ask for the end: it is written without being waited for.
       PENSTOCK_RETURN_IF_ERROR(Finish(request).status());
     } else if (waiting_bytes_ >= kWriteBytes) {
@@ -221,12 +279,17 @@ class FileCacheStream final : public Stream {
   absl::StatusOr<Pull> Pass(const Request& request) {
     PENSTOCK_ASSIGN_OR_RETURN(Pull pull, stream_->Next(request));
     if (!pull.has_rows()) return pull;
-    pull.chunk.lineage = SourceLineage(scope_, given_, pull.chunk.rows);
+    if (!is_share()) {
+      pull.chunk.lineage = SourceLineage(scope_, given_, pull.chunk.rows);
+    } else if (is_replay_) {
+      TakeLineage(pull.chunk);
+    }
     given_ += pull.chunk.rows;
     return pull;
   }
 
-  void Keep(const Chunk& chunk) {
+  void Keep(const Chunk& given) {
+    const Chunk chunk = is_share() ? WithLineageColumn(given) : given;
     if (!fresh_.Fits(chunk)) Settle();
     fresh_.Append(chunk, 0, chunk.rows);
     fresh_bytes_ += chunk.NumBytes();
@@ -279,10 +342,12 @@ class FileCacheStream final : public Stream {
   const Scope scope_;
   const OpInfo& info_;
   const std::shared_ptr<const FileCacheConfig> config_;
+  const std::string share_file_;
   IoCall<Opened> opening_;
   std::unique_ptr<Stream> stream_;  // of the input, or of the file
   // Null where the file is only read, and once it is finished.
   std::shared_ptr<CacheFile> file_;
+  bool is_replay_ = false;
   int64_t given_ = 0;
   int64_t refill_until_ = 0;
 
@@ -304,9 +369,8 @@ plan::TensorSpec Text() {
   return spec;
 }
 
-// What reads the file: its records, and each one's rows.
-absl::StatusOr<plan::Plan> ReplayPlan(const std::string& filename,
-                                      const ElementSpec& element) {
+// What reads the file whose name is bound: its records, and each one's rows.
+absl::StatusOr<plan::Plan> ReplayPlan(const ElementSpec& element) {
   const plan::BuildContext context = {.random = [] { return uint64_t{0}; }};
   plan::Node rows;
   rows.mutable_nested_rows()->mutable_rows()->set_bound(0);
@@ -314,20 +378,17 @@ absl::StatusOr<plan::Plan> ReplayPlan(const std::string& filename,
   PENSTOCK_ASSIGN_OR_RETURN(plan::Plan record,
                             plan::Append({}, rows, {Text()}, context));
   plan::Node read;
-  plan::Tensor* file =
-      read.mutable_read_files()->mutable_files()->mutable_constant();
-  file->set_dtype(plan::STRING);
-  file->add_strings(filename + ".penstock");
+  read.mutable_read_files()->mutable_files()->set_bound(0);
   read.mutable_read_files()->mutable_tf_record();
   PENSTOCK_ASSIGN_OR_RETURN(plan::Plan records,
-                            plan::Append({}, read, {}, context));
+                            plan::Append({}, read, {Text()}, context));
   plan::Node all;
   plan::Function* function = all.mutable_flat_map()->mutable_function();
   function->set_name("rows");
   function->add_steps()->set_argument(0);
   function->add_outputs(0);
   *function->mutable_dataset() = std::move(record);
-  return plan::Append({std::move(records)}, all, {}, context);
+  return plan::Append({std::move(records)}, all, {Text()}, context);
 }
 
 }  // namespace
@@ -336,14 +397,21 @@ OperatorOr MakeFileCache(const plan::Cache& spec,
                          std::optional<int64_t> finite_rows, OperatorPtr input,
                          OpContext& context) {
   const OpInfo& info = *context.info;
-  PENSTOCK_ASSIGN_OR_RETURN(
-      const plan::Plan replay,
-      ReplayPlan(spec.filename(), context.input_specs[0]));
+  const ElementSpec& element = context.input_specs[0];
+  PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan replay, ReplayPlan(element));
   FileCacheConfig config;
   config.filename = spec.filename();
   config.finite_rows = finite_rows;
   config.input = std::move(input);
   PENSTOCK_ASSIGN_OR_RETURN(config.replay, context.build_subplan(replay));
+  if (spec.in_shares()) {
+    const ElementSpec with_lineage = ElementSpec::Tuple(
+        {element, ElementSpec::Tensor(TensorSpec::Scalar(DType::kInt64))});
+    PENSTOCK_ASSIGN_OR_RETURN(const plan::Plan of_share,
+                              ReplayPlan(with_lineage));
+    PENSTOCK_ASSIGN_OR_RETURN(config.share_replay,
+                              context.build_subplan(of_share));
+  }
   auto shared = std::make_shared<const FileCacheConfig>(std::move(config));
   return MakeOperator([shared, &info](const Scope& scope) -> StreamOr {
     return std::make_unique<FileCacheStream>(scope, info, shared);

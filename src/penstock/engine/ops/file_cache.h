@@ -5,6 +5,11 @@
 // under another name and renamed when it is whole; FILENAME.lock is locked
 // meanwhile, by the system, so that a writer that dies does not keep it.
 //
+// With `in_shares`, a run of a share (RunPart.kept_by) has a file of its own,
+// FILENAME.<a word for the share>.penstock, with the rows' lineages: what comes
+// after sees no difference. Where another computes the same share just now,
+// this one keeps nothing.
+//
 //   Order        that of the input
 //   Cardinality  that of the input
 //   Memory       rows on their way to the file, a few MiB

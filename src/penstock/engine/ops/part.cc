@@ -58,6 +58,7 @@ OperatorPtr MakePart(OperatorPtr op, const OpInfo& info) {
     StreamOr stream = op->Start(scope);
     if (scope.run->part_ops.source != info.id || !stream.ok()) return stream;
     const RunPart& part = *scope.run->options.part;
+    if (part.is_received) return stream;  // its receiver sees to it
     if (part.stride > 1) {
       return StreamOr(EveryNth(StatsOf(scope, info), *std::move(stream),
                                part.stride, part.begin));

@@ -14,6 +14,7 @@ class ReceivedStream final : public Stream {
       : Stream(StatsOf(scope, info)),
         info_(info),
         needs_lineage_(scope.run->options.needs_lineage),
+        lineage_(scope.lineage),
         input_(std::move(input)) {}
 
  protected:
@@ -28,6 +29,7 @@ class ReceivedStream final : public Stream {
           "rows must come with a lineage, since something after them is "
           "random; got none"));
     }
+    if (lineage_ != 0) SaltLineage(pull.chunk, lineage_);
     return pull;
   }
 
@@ -44,6 +46,7 @@ class ReceivedStream final : public Stream {
  private:
   const OpInfo& info_;
   const bool needs_lineage_;
+  const uint64_t lineage_;
   const std::unique_ptr<Stream> input_;
 };
 

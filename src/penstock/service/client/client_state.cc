@@ -16,7 +16,9 @@ ClientState::ClientState(const Settings& settings, const OpenReply& opened,
       done_(opened.done()),
       term_(opened.term()),
       next_to_take_(settings.slot),
-      seed_(opened.seed()) {
+      seed_(opened.seed()),
+      splits_(opened.splits().begin(), opened.splits().end()),
+      resized_at_(opened.resized_at()) {
   if (!resumed || !IsSame(resumed->epoch(), epoch_)) return;
   given_ = BundleSet(resumed->done());
   for (const Cursor& cursor : resumed->open()) {
@@ -243,6 +245,9 @@ ConsumerState ClientState::Save() const {
   state.set_epoch_number(settings_.epoch_number);
   state.set_iteration(settings_.iteration);
   state.set_seed(seed_);
+  state.set_lanes(settings_.lanes);
+  state.mutable_splits()->Add(splits_.begin(), splits_.end());
+  state.set_resized_at(resized_at_);
   SetInherited(inherited_, state);
   *state.mutable_done() = given_.ToRuns();
   for (const auto& [number, bundle] : bundles_) {

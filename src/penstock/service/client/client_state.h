@@ -50,6 +50,7 @@ class ClientState final {
     // What the epoch's shares are run with.
     uint64_t epoch_number = 0;
     uint64_t iteration = 0;
+    uint32_t lanes = 0;  // Group
     // Items may be missing where a frame begins: they are counted.
     bool may_skip = false;
   };
@@ -170,6 +171,8 @@ class ClientState final {
   uint64_t low_ = 0;
   mutable uint64_t next_to_take_;  // in order: those before it were taken
   const uint64_t seed_;
+  const std::vector<Split> splits_;
+  const uint64_t resized_at_;
   bool has_come_ = false;  // an item
   uint64_t missed_ = 0;    // inside bundles
   uint64_t told_missed_items_ = 0;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
-#include "penstock/plan/divide_by_worker.h"
 #include "penstock/service/client/places.h"
 #include "penstock/service/client/registry.h"
 #include "penstock/service/client/rounds.h"
@@ -91,6 +90,7 @@ absl::StatusOr<ConsumerState> Consumer::StateOf(std::string_view sealed,
   }
   ConsumerState state = log.base();
   state.set_origin(log.origin());
+  state.set_row(row);
   return state;
 }
 
@@ -99,35 +99,20 @@ void Consumer::RestoreFrom(std::vector<ConsumerState> states) {
   states_ = std::move(states);
 }
 
-absl::StatusOr<Consumer::Source> Consumer::SourceOf(
-    const plan::Distribution& distribution,
-    const engine::Environment& environment, int node) {
+absl::StatusOr<ReceivedSource> Consumer::SourceOf(
+    const plan::Distribution& distribution, const engine::Run& run, int node) {
   if (const auto it = sources_.find(node); it != sources_.end()) {
     return it->second;
   }
-  Source source;
-  PENSTOCK_ASSIGN_OR_RETURN(
-      plan::Division division,
-      plan::DivideFor(distribution.plan(), distribution.visitation(),
-                      distribution.sharding(), distribution.consumers() > 0));
-  ServiceLink::Pipeline pipeline;
-  pipeline.registered = distribution.registered();
-  if (pipeline.registered.empty()) {
-    PENSTOCK_ASSIGN_OR_RETURN(
-        PlanBundle bundle, BundleOf(distribution, options_.defaults,
-                                    options_.directory, environment.sources));
-    bundle.set_in_rounds(distribution.consumers() > 0);
-    if (division.by_worker) {
-      bundle.set_visitation(distribution.visitation());
-      bundle.set_sharding(distribution.sharding());
-    }
-    pipeline.bundle = bundle.SerializeAsString();
-  }
-  source.division = std::make_shared<plan::Division>(std::move(division));
-  PENSTOCK_ASSIGN_OR_RETURN(
-      source.link,
-      ServiceLink::Make(distribution.address(), CredentialsOf(distribution),
-                        std::move(pipeline), environment.frames));
+  ReceivedSource::Settings settings;
+  settings.directory = options_.directory;
+  settings.defaults = options_.defaults;
+  settings.credentials = CredentialsOf(distribution);
+  settings.captures = run.environment.sources;
+  settings.frames = run.environment.frames;
+  settings.needs_lineage = run.options.needs_lineage;
+  PENSTOCK_ASSIGN_OR_RETURN(const ReceivedSource source,
+                            ReceivedSource::Make(distribution, settings));
   sources_[node] = source;
   return source;
 }
@@ -137,9 +122,8 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
                                  const engine::OpInfo& info) {
   MutexLock lock(&mutex_);
   const plan::Distribution& distribution = spec.distribution();
-  PENSTOCK_ASSIGN_OR_RETURN(
-      const Source source,
-      SourceOf(distribution, scope.run->environment, info.id));
+  PENSTOCK_ASSIGN_OR_RETURN(const ReceivedSource source,
+                            SourceOf(distribution, *scope.run, info.id));
   const engine::RandomState& random = scope.run->random[info.id];
   const uint64_t stream =
       Combine(Combine(info.key, scope.iteration), scope.binding) | 1;
@@ -163,7 +147,11 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
   if (!states_.empty()) {
     if (distribution.job().empty()) options.job = states_[0].job();
     options.states = states_;
-    if (distribution.consumers() > 0) {
+    if (distribution.consumers() > 0 && options_.may_resize &&
+        states_[0].lanes() != distribution.consumers()) {
+      options.states.clear();
+      PENSTOCK_ASSIGN_OR_RETURN(options.resized_from, StateOfRound(states_));
+    } else if (distribution.consumers() > 0) {
       PENSTOCK_ASSIGN_OR_RETURN(options.states,
                                 OwnStates(states_, options.job));
     }
@@ -242,6 +230,7 @@ void Consumer::Deliver(const Ticket& ticket) {
       // No state will name it any more.
       known.pass->OnDelivered(known.pass->row());
       known.pass->Close();
+      offers_ = known.pass->offers();
       it = passes_.erase(it);
       continue;
     }
@@ -270,6 +259,17 @@ void Consumer::OnEnded() {
     known.pass->OnDelivered(known.pass->row());
     known.pass->Leave();
   }
+}
+
+std::vector<plan::Offer> Consumer::Offers() {
+  MutexLock lock(&mutex_);
+  std::vector<plan::Offer> offers;
+  for (const auto& [stream, known] : passes_) {
+    for (plan::Offer& offer : known.pass->offers()) {
+      offers.push_back(std::move(offer));
+    }
+  }
+  return passes_.empty() ? offers_ : offers;
 }
 
 void Consumer::OnLeft(uint64_t number, uint64_t rows) {

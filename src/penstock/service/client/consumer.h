@@ -14,11 +14,10 @@
 #include "penstock/base/mutex.h"
 #include "penstock/engine/receiver.h"
 #include "penstock/plan.pb.h"
-#include "penstock/plan/divide.h"
 #include "penstock/service.pb.h"
 #include "penstock/service/client/pass.h"
+#include "penstock/service/client/received_source.h"
 #include "penstock/service/client/row_log.h"
-#include "penstock/service/client/service_link.h"
 
 namespace penstock::service {
 
@@ -35,6 +34,8 @@ class Consumer final : public engine::Receiver {
     // What rows go through: an iterator's rows are those of its one pass, as
     // they came. Then a reader that leaves can say how many it had.
     bool is_plain = false;
+    // Rounds: states may be of another number of consumers.
+    bool may_resize = false;
     uint64_t random = 0;  // a word that nobody else has drawn
   };
   explicit Consumer(Options options);
@@ -62,16 +63,12 @@ class Consumer final : public engine::Receiver {
   void OnLeft(uint64_t ticket, uint64_t rows) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void OnEnded() override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<plan::Offer> Offers() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The stream of a pass has gone.
   void OnStreamEnd(uint64_t stream) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What is the same in all passes over the rows of a node.
-  struct Source {
-    std::shared_ptr<ServiceLink> link;
-    std::shared_ptr<const plan::Division> division;
-  };
   struct Known {
     std::shared_ptr<Pass> pass;
     // States that were saved before its stream went; unset: it is there.
@@ -88,9 +85,8 @@ class Consumer final : public engine::Receiver {
              *known.states_before_end < state;
     }
   };
-  absl::StatusOr<Source> SourceOf(const plan::Distribution& distribution,
-                                  const engine::Environment& environment,
-                                  int node)
+  absl::StatusOr<ReceivedSource> SourceOf(
+      const plan::Distribution& distribution, const engine::Run& run, int node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deliver(const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -100,9 +96,10 @@ class Consumer final : public engine::Receiver {
   bool is_recovery_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint64_t, Journal::Pass> restored_ ABSL_GUARDED_BY(mutex_);
   std::vector<ConsumerState> states_ ABSL_GUARDED_BY(mutex_);
-  std::map<int, Source> sources_ ABSL_GUARDED_BY(mutex_);     // by op
-  std::map<uint64_t, Known> passes_ ABSL_GUARDED_BY(mutex_);  // by stream
-  uint64_t num_states_ ABSL_GUARDED_BY(mutex_) = 0;           // saved
+  std::map<int, ReceivedSource> sources_ ABSL_GUARDED_BY(mutex_);  // by op
+  std::map<uint64_t, Known> passes_ ABSL_GUARDED_BY(mutex_);       // by stream
+  std::vector<plan::Offer> offers_ ABSL_GUARDED_BY(mutex_);        // the last
+  uint64_t num_states_ ABSL_GUARDED_BY(mutex_) = 0;                // saved
   std::map<uint64_t, Ticket> tickets_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
 };

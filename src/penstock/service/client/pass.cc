@@ -133,6 +133,8 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
         if (rows) {
           const uint64_t before =
               log_.end() - static_cast<uint64_t>(rows->rows);
+          const int64_t elements = rows->rows;
+          rows = Marked(*std::move(rows), elements);
           if (before >= first_row_) return engine::Pull::Rows(*std::move(rows));
           // Given before, and restored in the middle of what was put together.
           const auto skip = static_cast<int64_t>(first_row_ - before);
@@ -173,9 +175,9 @@ absl::StatusOr<engine::Pull> Pass::Next(const engine::Request& request) {
       }
     }
     MutexLock lock(&mutex_);
-    if (lanes() > 0 && !pull.is_end()) pull.chunk = KeepOwn(pull.chunk);
-    const auto rows =
-        static_cast<uint64_t>(pull.is_end() ? 0 : pull.chunk.rows);
+    if (pull.is_end()) pull = engine::Pull::Rows(Chunk());
+    if (lanes() > 0) pull.chunk = KeepOwn(pull.chunk, is_last);
+    const auto rows = static_cast<uint64_t>(pull.chunk.rows);
     log_.AddStitchedRows(rows);
     if (is_last) EndGroup();
     if (rows == 0) continue;
@@ -293,6 +295,9 @@ uint64_t Pass::PassOf(uint64_t bundle) const {
 }
 
 uint64_t Pass::GroupSize() const {
+  if (options_.loose == Loose::kAll) {
+    return std::numeric_limits<int64_t>::max();
+  }
   return static_cast<uint64_t>(options_.division->stitch->size) *
          std::max<uint64_t>(1, lanes());
 }
@@ -334,6 +339,10 @@ bool Pass::BeginGroup() {
   });
   if (due == pools_.end()) {
     // Nothing more comes to the first pool, since all of its pass is here.
+    if (options_.loose != Loose::kNone) {
+      if (client_->is_all_taken()) KeepLoose();
+      return false;
+    }
     const bool is_over =
         client_->is_all_taken() ||
         (options_.division->stitch->repeat && bundles_in_pass_ > 0 &&
@@ -344,6 +353,24 @@ bool Pass::BeginGroup() {
   SetGroup(std::move(due->second));
   pools_.erase(due);
   return true;
+}
+
+void Pass::KeepLoose() {
+  for (auto& [pass, pool] : pools_) {
+    log_.BeginStitched(pass, pool.parts);
+    log_.EndStitched();
+    for (const RowLog::Part& part : pool.parts) {
+      client_->Give(part.bundle, part.items);
+    }
+    std::move(pool.chunks.begin(), pool.chunks.end(),
+              std::back_inserter(loose_));
+  }
+  pools_.clear();
+}
+
+std::vector<Chunk> Pass::loose() const {
+  MutexLock lock(&mutex_);
+  return loose_;
 }
 
 void Pass::EndGroup() {

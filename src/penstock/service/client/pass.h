@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,18 @@ namespace penstock::service {
 class Pass final : public ReadingSink,
                    public std::enable_shared_from_this<Pass> {
  public:
+  // Bundles of an epoch that is cut as this manifest says: all others count as
+  // done. Its run is brief (OpenRequest), and nobody else's.
+  struct Selection {
+    uint64_t manifest = 0;
+    uint64_t begin = 0;
+    uint64_t end = std::numeric_limits<uint64_t>::max();
+    std::optional<uint64_t> bundles;  // that there are; unset: without end
+  };
+  // Loose rows (plan::Division::Stitch) that are not put together here, but
+  // handed on (loose()): none, those that are left at the end, or all.
+  enum class Loose { kNone, kRest, kAll };
+
   struct Options {
     std::shared_ptr<ServiceLink> link;
     plan::Distribution distribution;
@@ -49,6 +62,11 @@ class Pass final : public ReadingSink,
     uint64_t iteration = 0;
     // Where the readers of a checkpoint were, all of them: it begins there.
     std::vector<ConsumerState> states;
+    // Instead: where a consumer was of as many as there were then.
+    std::optional<ConsumerState> resized_from;
+    std::optional<Selection> selection;
+    std::shared_ptr<const void> keep;  // what the environment points to
+    Loose loose = Loose::kNone;
     // Rows that were received and not yet given, in bytes.
     uint64_t budget_bytes = uint64_t{64} << 20;
   };
@@ -66,8 +84,12 @@ class Pass final : public ReadingSink,
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Next() is not called again: who waited is not woken, nor kept alive.
   void ForgetReader() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the dispatcher last said.
+  std::vector<plan::Offer> offers() const ABSL_LOCKS_EXCLUDED(mutex_);
   // That Next() gives next.
   uint64_t row() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // After the end: loose rows that were not put together, in order.
+  std::vector<Chunk> loose() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   Journal::Pass ToProto() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The trainer has had all rows before this one.
@@ -119,7 +141,8 @@ class Pass final : public ReadingSink,
     uint64_t rows = 0;
     uint64_t pass = 0;
     bool is_spare = false;
-    uint64_t given = 0;  // rows that came of it, others' too
+    uint64_t given = 0;         // rows that came of it, others' too
+    std::optional<Chunk> like;  // one of these
   };
 
   // --- the thread ---
@@ -173,14 +196,20 @@ class Pass final : public ReadingSink,
   bool BeginGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetGroup(Pool pool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing more comes: what is left in pools goes to loose().
+  void KeepLoose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- coordinated reads (rounds.cc) ---
   // How many consumers a round has; 0: there are none.
   uint32_t lanes() const { return options_.distribution.consumers(); }
   // This one's row of a round of spare items; none of an unfinished one.
   std::optional<Chunk> TakeOfRound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // This one's of what comes of a group of loose rows.
-  Chunk KeepOwn(Chunk rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // This one's of what comes of a group of loose rows. `is_last`: nothing comes
+  // after it.
+  Chunk KeepOwn(const Chunk& rows, bool is_last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // With the column that says which are elements: the first `elements` of them.
+  Chunk Marked(Chunk rows, int64_t elements) const;
   // What other members should know of this one.
   void AddPlace(ClientBeat& beat) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WarnOfMissed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -220,7 +249,9 @@ class Pass final : public ReadingSink,
   std::optional<uint64_t> current_ ABSL_GUARDED_BY(mutex_);  // bundle
   bool is_turn_over_ ABSL_GUARDED_BY(mutex_) = false;        // a frame of it
   std::map<uint64_t, Pool> pools_ ABSL_GUARDED_BY(mutex_);   // by pass
+  std::vector<Chunk> loose_ ABSL_GUARDED_BY(mutex_);
   Pool spares_ ABSL_GUARDED_BY(mutex_);
+  std::vector<plan::Offer> offers_ ABSL_GUARDED_BY(mutex_);
   uint64_t warned_missed_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t warned_missed_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<Pool> group_ ABSL_GUARDED_BY(mutex_);  // being put together
@@ -228,6 +259,14 @@ class Pass final : public ReadingSink,
   std::unique_ptr<Stitcher> stitcher_;
   std::optional<absl::StatusOr<engine::Pull>> ahead_;  // of what it gives
 };
+
+// Opens an epoch of a brief run, hears how it is cut, and leaves. Waits for its
+// service, a minute at most, and then for workers there, as long as it is
+// wanted: Cancelled.
+absl::StatusOr<OpenReply> OpenOnce(ServiceLink& link,
+                                   const plan::Distribution& distribution,
+                                   const std::string& job, uint64_t random,
+                                   const std::function<bool()>& is_wanted);
 
 // Waits until passes that were closed have said goodbye, or the time is over.
 void WaitForGoodbyes(absl::Duration most);

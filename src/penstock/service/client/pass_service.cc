@@ -15,6 +15,7 @@
 #include "penstock/data/encode.h"
 #include "penstock/data/frame_memory.h"
 #include "penstock/service/client/pass.h"
+#include "penstock/service/client/received_source.h"
 #include "penstock/service/client/rounds.h"
 #include "penstock/service/rpc/status.h"
 
@@ -52,17 +53,24 @@ bool IsWorthAnotherTry(const absl::Status& status) {
          absl::IsCancelled(status);
 }
 
-service::Visitation ToService(plan::Distribution::Visitation visitation) {
-  switch (visitation) {
-    case plan::Distribution::AT_MOST_ONCE:
-      return AT_MOST_ONCE;
-    case plan::Distribution::EACH_WORKER:
-      return EACH_WORKER;
-    case plan::Distribution::STATIC:
-      return STATIC;
-    default:
-      return EXACTLY_ONCE;
+// Where a reader is that has had all but what is selected.
+ConsumerState StateOf(const OpenRequest& request,
+                      const Pass::Selection& selection) {
+  ConsumerState state;
+  state.set_job(request.job());
+  state.set_plan(request.plan());
+  state.set_manifest(selection.manifest);
+  state.set_slots(1);
+  state.set_epoch_number(request.epoch());
+  state.set_iteration(request.iteration());
+  state.set_seed(request.seed());
+  BundleSet done;
+  done.AddRun(0, selection.begin);
+  if (selection.bundles && selection.end < *selection.bundles) {
+    done.AddRun(selection.end, *selection.bundles);
   }
+  *state.mutable_inherited_done() = done.ToRuns();
+  return state;
 }
 
 }  // namespace
@@ -171,15 +179,27 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
     *request.mutable_group() = *std::move(group);
     request.set_is_ordered(true);
   }
+  if (options_.resized_from) {
+    request.set_epoch(options_.resized_from->epoch_number());
+    request.set_iteration(options_.resized_from->iteration());
+    *request.mutable_group()->mutable_resized_from() = *options_.resized_from;
+  }
   request.set_on_existing(
       static_cast<OpenRequest::OnExisting>(asked.on_existing()));
   MutexLock lock(&mutex_);
-  if (resumed_) {
+  if (options_.selection) {
+    *request.add_states() = StateOf(request, *options_.selection);
+    request.set_is_brief(true);
+  } else if (resumed_) {
     *request.add_states() = resumed_->Wanted();
     request.set_is_same_consumer(is_recovery_);
   } else {
     request.mutable_states()->Add(options_.states.begin(),
                                   options_.states.end());
+  }
+  if (request.states_size() > 0 && request.has_group()) {
+    *request.mutable_group()->mutable_splits() = request.states(0).splits();
+    request.mutable_group()->set_resized_at(request.states(0).resized_at());
   }
   return request;
 }
@@ -198,7 +218,10 @@ absl::Status Pass::Open() {
     {
       MutexLock lock(&mutex_);
       is_recovery = is_recovery_;
-      if (resumed_ || !options_.states.empty()) patience = kLongPatienceNanos;
+      if (resumed_ || !options_.states.empty() || options_.resized_from ||
+          options_.selection) {
+        patience = kLongPatienceNanos;
+      }
       if (is_closing_) return absl::CancelledError("it was closed");
     }
     grpc::ClientContext hello;
@@ -268,8 +291,9 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   settings.is_ordered = request.is_ordered();
   settings.may_skip = request.group().policy() == Sharing::SKIP;
   settings.max_open = kMaxOpen;
-  settings.epoch_number = options_.epoch;
-  settings.iteration = options_.iteration;
+  settings.lanes = request.group().lanes();
+  settings.epoch_number = request.epoch();
+  settings.iteration = request.iteration();
   std::optional<ConsumerState> state;
   uint64_t row = reply.row();
   // Rows before it come, and are left out.
@@ -293,7 +317,7 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
     for (const RowLog::Part& part : entry.parts) client_->Await(part.bundle);
   }
   log_ = RowLog(client_->Save(), row);
-  if (options_.division->stitch) {
+  if (options_.division->stitch && options_.loose != Loose::kAll) {
     absl::StatusOr<std::unique_ptr<Stitcher>> stitcher = Stitcher::Make(
         *options_.division, options_.defaults, options_.environment,
         {settings.epoch_number, settings.iteration, reply.seed()});
@@ -409,6 +433,7 @@ void Pass::OnReply(const ClientReply& reply) {
   {
     MutexLock lock(&mutex_);
     actions = client_->OnReply(reply);
+    offers_ = {reply.offers().begin(), reply.offers().end()};
     for (const uint64_t bundle : actions.stop) {
       const auto reader = readers_.find(bundle);
       if (reader == readers_.end()) continue;
@@ -426,6 +451,11 @@ void Pass::OnReply(const ClientReply& reply) {
     woken = WakeReader();
   }
   for (const ClientState::Read& read : actions.start) StartReading(read);
+}
+
+std::vector<plan::Offer> Pass::offers() const {
+  MutexLock lock(&mutex_);
+  return offers_;
 }
 
 void Pass::StartReading(const ClientState::Read& read) {

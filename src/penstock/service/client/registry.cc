@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/plan/distribute.h"
+#include "penstock/service/protocol/canonical.h"
 #include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
 
@@ -95,7 +96,9 @@ absl::StatusOr<PlanBundle> BundleOf(const plan::Distribution& distribution,
                                     const std::string& directory,
                                     engine::RowSources* sources) {
   PlanBundle bundle;
-  bundle.set_plan(distribution.plan().SerializeAsString());
+  plan::Plan plan = distribution.plan();
+  plan::DropCredentials(plan);
+  bundle.set_plan(CanonicalBytes(plan));
   *bundle.mutable_defaults() = defaults;
   bundle.set_directory(directory);
   PENSTOCK_RETURN_IF_ERROR(AddCaptures(distribution, sources, bundle));

@@ -28,4 +28,9 @@ std::string JobOfLane(const plan::Distribution& distribution);
 absl::StatusOr<std::vector<ConsumerState>> OwnStates(
     const std::vector<ConsumerState>& states, const std::string& job);
 
+// Where consumers of any number go on from. `states`: of one or more of those
+// before. InvalidArgument: they are not of one round.
+absl::StatusOr<ConsumerState> StateOfRound(
+    const std::vector<ConsumerState>& states);
+
 }  // namespace penstock::service

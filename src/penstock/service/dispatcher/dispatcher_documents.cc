@@ -193,7 +193,10 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
     job->set_visitation(run.record.visitation());
     job->set_is_ordered(run.record.is_ordered());
     job->set_slots(run.record.slots());
-    if (run.record.has_group()) *job->mutable_group() = run.record.group();
+    if (run.record.has_group()) {
+      *job->mutable_group() = run.record.group();
+      job->mutable_group()->clear_resized_from();
+    }
     for (const auto& [number, epoch] : run.epochs) {
       State::Epoch* out = job->add_epochs();
       *out->mutable_epoch() = epoch.state->id();
@@ -215,9 +218,22 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
         consumer->set_row(epoch.row);
         consumer->set_missed_items(epoch.missed + epoch.state->missed_items());
         consumer->set_missed_bundles(epoch.state->missed_bundles());
+        consumer->set_shared_bundles(epoch.state->shared_bundles());
+        consumer->set_lag_bundles(LagOf(epoch));
       }
     }
+    DescribeWork(run, *job);
   }
+}
+
+uint64_t DispatcherState::LagOf(const Epoch& epoch) const {
+  if (epoch.state->table() == nullptr) return 0;
+  uint64_t furthest = 0;
+  for (const EpochName& name : epoch.state->table()->members()) {
+    const Epoch& member = numbers_.at(name.run)->epochs.at(name.epoch);
+    furthest = std::max(furthest, member.state->low());
+  }
+  return furthest - std::min(furthest, epoch.state->low());
 }
 
 }  // namespace penstock::service

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
+#include "penstock/base/status.h"
 #include "penstock/service/dispatcher/dispatcher_state.h"
 #include "penstock/service/dispatcher/records.h"
 
@@ -17,11 +18,20 @@ uint64_t HashOf(const RunRecord& run, uint64_t epoch, uint64_t iteration,
                 uint64_t manifest) {
   uint64_t hash = HashBytes(run.plan());
   hash = Combine(hash, HashBytes(run.group().name()));
+  hash = Combine(hash, HashBytes(run.group().tenant()));
   hash = Combine(hash, run.seed());
   hash = Combine(hash, epoch);
   hash = Combine(hash, iteration);
   hash = Combine(hash, manifest);
+  for (const Split& split : run.group().splits()) {
+    hash = Combine(hash, HashBytes(Bytes(split)));
+  }
+  hash = Combine(hash, run.group().resized_at());
   return Combine(hash, run.group().lanes());
+}
+
+bool IsSameGroup(const Group& a, const Group& b) {
+  return a.name() == b.name() && a.tenant() == b.tenant();
 }
 
 std::string PolicyOf(const Group& group) {
@@ -41,19 +51,41 @@ bool DispatcherState::IsLive(const Run& run, int64_t now_ms) const {
 const DispatcherState::Run* DispatcherState::LiveMember(const Group& group,
                                                         const std::string& job,
                                                         int64_t now_ms) const {
+  const Run* found = nullptr;
   for (const auto& [name, run] : runs_) {
-    if (name != job && run.record.group().name() == group.name() &&
-        IsLive(run, now_ms)) {
-      return &run;
+    if (name == job || !IsSameGroup(run.record.group(), group) || run.resized ||
+        !IsLive(run, now_ms)) {
+      continue;
     }
+    if (run.record.group().lanes() == group.lanes()) return &run;
+    if (found == nullptr) found = &run;
   }
-  return nullptr;
+  return found;
+}
+
+absl::Status DispatcherState::CheckResize(const OpenRequest& request) const {
+  const ConsumerState& from = request.group().resized_from();
+  if (request.states_size() > 0 || request.group().lanes() == 0 ||
+      from.lanes() == 0 || from.row() == 0) {
+    return absl::InvalidArgumentError(
+        "consumers that are resized must go on from a state of one that reads "
+        "in rounds, and has begun; got something else");
+  }
+  if (from.plan() != request.plan()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a state of the pipeline of '", request.group().name(),
+        "'; got one of job '", from.job(), "', which has another"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
                                          int64_t now_ms) const {
   if (!request.has_group()) return absl::OkStatus();
   const Group& group = request.group();
+  if (group.has_resized_from()) {
+    PENSTOCK_RETURN_IF_ERROR(CheckResize(request));
+  }
   const bool is_known = request.visitation() == EXACTLY_ONCE ||
                         request.visitation() == AT_MOST_ONCE;
   if (group.name().empty() || request.slots() != 1 || !request.is_ordered() ||
@@ -78,8 +110,29 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
   };
   const RunRecord& record = run->record;
   if (record.group().lanes() != group.lanes()) {
-    return other("num_consumers", absl::StrCat(record.group().lanes()),
-                 absl::StrCat(group.lanes()));
+    // Some of them may be behind those that were resized.
+    if (group.has_resized_from() || group.resized_at() > 0 ||
+        request.is_same_consumer()) {
+      return absl::OkStatus();
+    }
+    if (group.has_row() && group.row() > 0 && request.states_size() == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("the consumers of '", group.name(), "' are ",
+                       record.group().lanes(), "; consumer ", group.lane(),
+                       " of ", group.lanes(), " waits until they are resized"));
+    }
+    return other(
+        "num_consumers", absl::StrCat(record.group().lanes()),
+        absl::StrCat(group.lanes(), ": they change by resize() alone"));
+  }
+  const uint64_t resized_at = group.has_resized_from()
+                                  ? group.resized_from().row()
+                                  : group.resized_at();
+  if (resized_at != record.group().resized_at() &&
+      (group.has_resized_from() || request.states_size() > 0)) {
+    return other("round that they were resized at",
+                 absl::StrCat(record.group().resized_at()),
+                 absl::StrCat(resized_at));
   }
   if (record.plan() != request.plan()) {
     return other("pipeline", record.plan(), request.plan());
@@ -101,15 +154,57 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
 }
 
 void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
-                                Run& run) const {
+                                Run& run) {
   Group& group = *run.record.mutable_group();
   group = request.group();
   group.set_founder(run.record.run());
+  if (group.has_resized_from()) {
+    const ConsumerState& from = group.resized_from();
+    run.record.set_seed(from.seed());
+    group.set_resized_at(from.row());
+    const std::vector<Split> splits = SplitsOf(from);
+    *group.mutable_splits() = {splits.begin(), splits.end()};
+    for (auto& [job, each] : runs_) {
+      const RunRecord& before = each.record;
+      if (IsSameGroup(before.group(), group) &&
+          before.group().lanes() == from.lanes() &&
+          before.group().lanes() != group.lanes() &&
+          before.seed() == from.seed()) {
+        each.resized = {from.row(), group.lanes()};
+      }
+    }
+  }
   const Run* other = LiveMember(group, request.job(), now_ms);
-  if (other == nullptr) return;
-  group.set_founder(other->record.group().founder());
+  if (other == nullptr || other->record.group().lanes() != group.lanes()) {
+    return;
+  }
+  const Group& its = other->record.group();
+  group.set_founder(its.founder());
   // Who goes on from a state has its own.
-  if (request.states_size() == 0) run.record.set_seed(other->record.seed());
+  if (request.states_size() > 0 || group.has_resized_from()) return;
+  run.record.set_seed(other->record.seed());
+  if (its.has_resized_from()) {
+    *group.mutable_resized_from() = its.resized_from();
+  }
+  group.set_resized_at(its.resized_at());
+  *group.mutable_splits() = its.splits();
+}
+
+DispatcherState::Epoch& DispatcherState::BeginMember(Run& run, const Pass& pass,
+                                                     Writes& writes) {
+  const ConsumerState& from = run.record.group().resized_from();
+  const Pass resized{from.epoch_number(), from.iteration()};
+  if (!run.record.group().has_resized_from() || resized.name() != pass.name()) {
+    return BeginGeneration(run, pass, 1, Progress(), ManifestOfGroup(run, pass),
+                           writes);
+  }
+  Epoch& made =
+      BeginGeneration(run, pass, 1, ProgressOf(from), from.manifest(), writes);
+  made.first_row = from.row();
+  WriteEpoch(made, writes);
+  Say("consumer_resized",
+      {{"job", run.record.job()}, {"row", absl::StrCat(from.row())}});
+  return made;
 }
 
 bool DispatcherState::MayRejoin(const Run& run, const OpenRequest& request,
@@ -168,15 +263,14 @@ absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
   Progress progress;
   uint64_t row = 0;
   if (place != nullptr) {
-    progress = Inherited(place->state);
-    progress.done.AddAll(BundleSet(place->state.done()));
-    for (const Cursor& cursor : place->state.open()) {
-      progress.open[cursor.bundle()] = cursor.position();
-    }
-    std::erase_if(progress.open, [&](const auto& each) {
-      return progress.done.Has(each.first);
-    });
+    progress = ProgressOf(place->state);
     row = place->row;
+  } else if (group.has_resized_from() &&
+             Pass{group.resized_from().epoch_number(),
+                  group.resized_from().iteration()}
+                     .name() == pass.name()) {
+    progress = ProgressOf(group.resized_from());
+    row = group.resized_from().row();
   }
   Epoch& made =
       BeginGeneration(run, pass, generation, progress, manifest, writes);
@@ -242,6 +336,9 @@ Sharing DispatcherState::SharingOf(const Run& run, const Epoch& epoch,
   const uint64_t hash = HashOf(run.record, epoch.pass.number,
                                epoch.pass.iteration, epoch.manifest);
   sharing.set_production(Combine(hash, given.bundle) | 1);
+  const auto& splits = run.record.group().splits();
+  const auto split = std::ranges::find(splits, given.bundle, &Split::bundle);
+  if (split != splits.end()) *sharing.mutable_split() = *split;
   sharing.set_policy(run.record.group().policy());
   sharing.set_lanes(run.record.group().lanes());
   sharing.set_lane(run.record.group().lane());

@@ -94,6 +94,12 @@ TEST_F(GroupsTest, WhoComesLaterHasTheSameFromTheSameWorkers) {
   EXPECT_FALSE(first.leases(0).sharing().is_following());
   EXPECT_NE(first.leases(0).sharing().production(),
             second.leases(0).sharing().production());
+  // As people see it.
+  State seen;
+  state_->Describe(now_, seen);
+  ASSERT_THAT(seen.jobs(), SizeIs(2));
+  EXPECT_EQ(seen.jobs(0).epochs(0).consumers(0).shared_bundles(), 0);
+  EXPECT_EQ(seen.jobs(1).epochs(0).consumers(0).shared_bundles(), 2);
 }
 
 TEST_F(GroupsTest, ALostWorkersBundlesGoToAnotherForAll) {
@@ -127,6 +133,21 @@ TEST_F(GroupsTest, MembersMustAgree) {
   other.mutable_group()->set_name("others");
   EXPECT_TRUE(Open(other).ok());
   EXPECT_TRUE(Open(Sharing("c", 3)).ok());
+}
+
+TEST_F(GroupsTest, TenantsShareNothing) {
+  const OpenReply a = Found(Sharing("a", 1), 4);
+  OpenRequest other = Sharing("b", 2);
+  other.mutable_group()->set_tenant("others");
+  const auto b = Open(other);
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_NE(b->seed(), a.seed());
+  EXPECT_THAT(b->members(), ElementsAre("b"));
+  // Nor must they agree on anything.
+  other.set_job("c");
+  other.mutable_group()->set_policy(service::Sharing::SKIP);
+  other.mutable_group()->set_tenant("third");
+  EXPECT_TRUE(Open(other).ok());
 }
 
 TEST_F(GroupsTest, AtMostOnceOneThatComesLateBeginsWhereTheOthersAre) {
@@ -233,6 +254,91 @@ TEST_F(GroupsTest, OneThatComesBackWithoutAStateGoesOnWhereTheOthersAre) {
   Beat(*back, 1, {}, 6);
   BeatOf(9, 4);
   EXPECT_EQ(Beat(*back, 1, {}, 6).assigned(0).bundle(), 3);
+}
+
+TEST_F(GroupsTest, RoundsGoOnWithAnotherNumberOfMembers) {
+  const OpenReply a = Found(Lane(0, 2, 1), 8);
+  const OpenReply b = *Open(Lane(1, 2, 2));
+  // Both had five rounds of bundle 3 when they were asked to be three.
+  ConsumerState place;
+  *place.mutable_epoch() = a.epoch();
+  place.set_job("train[0]");
+  place.set_plan("p");
+  place.set_manifest(a.manifest());
+  place.set_slots(1);
+  place.set_seed(a.seed());
+  place.set_lanes(2);
+  place.set_row(37);
+  place.add_done()->set_end(3);
+  place.add_open()->set_bundle(3);
+  place.mutable_open(0)->set_position(5);
+  const auto resized = [&](uint32_t lane, uint32_t lanes, uint64_t consumer) {
+    OpenRequest request = Lane(lane, lanes, consumer);
+    request.set_job(absl::StrCat("train[", lane, "/", lanes, "]"));
+    *request.mutable_group()->mutable_resized_from() = place;
+    return request;
+  };
+  OpenRequest late = resized(2, 3, 13);
+  late.mutable_group()->clear_resized_from();
+  EXPECT_THAT(Open(late).status().message(), HasSubstr("by resize() alone"));
+  late.mutable_group()->set_row(37);
+  EXPECT_EQ(Open(late).status().code(), absl::StatusCode::kUnavailable);
+  const auto c = Open(resized(0, 3, 11));
+  ASSERT_TRUE(c.ok()) << c.status();
+  EXPECT_EQ(c->phase(), OpenReply::OPEN);
+  EXPECT_EQ(c->row(), 37);
+  EXPECT_EQ(c->seed(), a.seed());
+  EXPECT_EQ(c->inherited_done(0).end(), 3);
+  ASSERT_THAT(c->splits(), SizeIs(1));
+  EXPECT_EQ(c->splits(0).lanes(), 2);
+  EXPECT_EQ(c->splits(0).position(), 5);
+  EXPECT_EQ(c->resized_at(), 37);
+  // A restart does not change what a new one hears.
+  Restart();
+  const auto d = Open(late);
+  ASSERT_TRUE(d.ok()) << d.status();
+  EXPECT_EQ(d->row(), 37);
+  EXPECT_EQ(d->splits(0).position(), 5);
+  EXPECT_EQ(d->seed(), a.seed());
+  place.set_row(38);
+  EXPECT_THAT(Open(resized(1, 3, 12)).status().message(),
+              HasSubstr("has 37, job 'train[1/3]' 38"));
+  // Both have the same bundles, cut as the two had begun them.
+  now_ += settings_.lease_ms;
+  Tick();
+  Beat(*c, 1, {}, 11);
+  Beat(*d, 1, {}, 13);
+  const WorkerReply leased = BeatOf(9, 4);
+  ASSERT_THAT(leased.leases(), SizeIs(2));
+  for (const Lease& lease : leased.leases()) {
+    EXPECT_EQ(lease.bundle(), 3);
+    EXPECT_EQ(lease.sharing().split().lanes(), 2);
+    EXPECT_EQ(lease.sharing().production(),
+              leased.leases(0).sharing().production());
+  }
+}
+
+TEST_F(GroupsTest, OneThatGoesOnBesideAResizedGroupIsTold) {
+  const OpenReply a = Found(Lane(0, 2, 1), 8);
+  const OpenReply b = *Open(Lane(1, 2, 2));
+  OpenRequest request = Lane(0, 1, 3);
+  request.set_job("train[0/1]");
+  ConsumerState& place = *request.mutable_group()->mutable_resized_from();
+  place.set_plan("p");
+  place.set_seed(a.seed());
+  place.set_manifest(a.manifest());
+  place.set_lanes(2);
+  place.set_row(10);
+  ASSERT_TRUE(Open(request).ok());
+  ClientBeat beat;
+  *beat.mutable_epoch() = b.epoch();
+  beat.mutable_opener()->set_consumer(2);
+  beat.set_row(10);
+  EXPECT_EQ(state_->OnClient(beat, now_, writes_).phase(), ClientReply::OPEN);
+  beat.set_row(11);
+  const ClientReply reply = state_->OnClient(beat, now_, writes_);
+  EXPECT_EQ(reply.phase(), ClientReply::FAILED);
+  EXPECT_THAT(reply.error(), HasSubstr("resized to 1 at round 10"));
 }
 
 // Once all have left, the same names begin anew.

@@ -79,12 +79,18 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
                          request.on_existing() != OpenRequest::ATTACH;
     const bool is_other_world = goes_on && !is_live && !is_same;
     if (is_retry) return run;
-    if (request.group().lanes() > 0 && !goes_on && is_anothers && is_same &&
-        MayRejoin(*run, request, now_ms)) {
+    const bool is_resize = request.group().has_resized_from();
+    if (is_resize && is_live && is_same &&
+        run->record.group().resized_at() ==
+            request.group().resized_from().row()) {
+      return run;
+    }
+    if (request.group().lanes() > 0 && !goes_on && !is_resize && is_anothers &&
+        is_same && MayRejoin(*run, request, now_ms)) {
       PENSTOCK_RETURN_IF_ERROR(Rejoin(*run, request, now_ms, writes));
       return run;
     }
-    if (!is_over && !is_other_world &&
+    if (!is_over && !is_other_world && !is_resize &&
         request.on_existing() != OpenRequest::FRESH) {
       PENSTOCK_RETURN_IF_ERROR(CheckSame(*run, request));
       return run;
@@ -107,6 +113,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
     run.record.set_seed(request.states(0).seed());
   }
   run.record.set_slots(request.slots());
+  run.record.set_is_brief(request.is_brief());
   if (request.has_group()) JoinGroup(request, now_ms, run);
   writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
   Say("job_opened", {{"job", request.job()},
@@ -341,8 +348,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                      "' was restored by others meanwhile, or is over"));
   }
   if (it == run->epochs.end()) {
-    BeginGeneration(*run, pass, 1, Progress(), ManifestOfGroup(*run, pass),
-                    writes);
+    BeginMember(*run, pass, writes);
     it = run->epochs.find(number);
   }
   Epoch& epoch = it->second;
@@ -378,6 +384,8 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
   reply.set_row(epoch.first_row);
   if (run->record.has_group()) {
+    *reply.mutable_splits() = run->record.group().splits();
+    reply.set_resized_at(run->record.group().resized_at());
     for (const auto& [job, each] : runs_) {
       if (each.record.group().founder() == run->record.group().founder()) {
         reply.add_members(job);

@@ -1,4 +1,5 @@
 // Checkpoints that readers go on from, and what is left of epochs.
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -105,6 +106,65 @@ TEST_F(RestoreTest, StatesOfTwoGenerationsMayGoTogether) {
   EXPECT_EQ(reply->epoch().generation(), made->epoch().generation() + 1);
   ASSERT_EQ(reply->done_size(), 1);
   EXPECT_EQ(reply->done(0).end(), 3);
+}
+
+// A reader of some of the bundles, as if it had had the others.
+OpenRequest Brief(OpenRequest request, const OpenReply& opened) {
+  request.set_job("brief");
+  request.set_is_brief(true);
+  ConsumerState* state = request.add_states();
+  state->set_job("brief");
+  state->set_plan("p");
+  state->set_manifest(opened.manifest());
+  state->set_slots(1);
+  for (const auto& [begin, end] : {std::pair(0, 1), std::pair(3, 4)}) {
+    Bundles* done = state->add_inherited_done();
+    done->set_begin(begin);
+    done->set_end(end);
+  }
+  return request;
+}
+
+TEST_F(RestoreTest, ABriefRunHasTheBundlesThatItsReaderHasNotHad) {
+  const OpenReply whole = OpenEpoch(4);
+  const auto opened = Open(Brief(Request(7), whole));
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_EQ(opened->phase(), OpenReply::OPEN) << "the manifest is known";
+  Beat(*opened, 4, {}, 7);
+  const WorkerReply granted = Beat();
+  ASSERT_THAT(granted.leases(), SizeIs(2));
+  EXPECT_EQ(granted.leases(0).bundle(), 1);
+  EXPECT_EQ(granted.leases(1).bundle(), 2);
+}
+
+TEST_F(RestoreTest, ABriefRunEndsWithItsReader) {
+  const OpenReply whole = OpenEpoch(4);
+  const size_t before = Keys("").size();
+  const auto opened = Open(Brief(Request(7), whole));
+  Beat(*opened, 4, {}, 7);
+  Restart();  // it is written down that it is one
+  EXPECT_EQ(Beat(*opened, 4, {}, 7).phase(), ClientReply::OPEN);
+  ReleaseRequest release;
+  *release.mutable_epoch() = opened->epoch();
+  release.mutable_opener()->set_consumer(7);
+  ASSERT_TRUE(state_->Release(release, now_, writes_).ok());
+  Write();
+  EXPECT_EQ(state_->FindEpoch("brief", 0), nullptr);
+  EXPECT_THAT(Keys(""), SizeIs(before));
+  EXPECT_NE(state_->FindEpoch("train", 0), nullptr);
+}
+
+TEST_F(RestoreTest, ABriefRunEndsWhenItsReaderIsNotHeardOf) {
+  const OpenReply whole = OpenEpoch(4);
+  const auto opened = Open(Brief(Request(7), whole));
+  Beat(*opened, 4, {}, 7);
+  now_ += timeout_ms() - 1;
+  Tick();
+  EXPECT_NE(state_->FindEpoch("brief", 0), nullptr);
+  now_ += 1;
+  Tick();
+  EXPECT_EQ(state_->FindEpoch("brief", 0), nullptr);
+  EXPECT_EQ(Beat(*opened, 4, {}, 7).phase(), ClientReply::FENCED);
 }
 
 TEST_F(RestoreTest, RecordsOfDoneBundlesBecomeOne) {

@@ -170,6 +170,12 @@ grpc::ServerUnaryReactor* DispatcherService::Open(Context* context,
     return End(context, status);
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (request->has_group()) {
+    OpenRequest ours = *request;
+    ours.mutable_group()->set_tenant(gate_.TenantOf(*context));
+    dispatcher_.Open(ours, Into(reactor, reply));
+    return reactor;
+  }
   dispatcher_.Open(*request, Into(reactor, reply));
   return reactor;
 }

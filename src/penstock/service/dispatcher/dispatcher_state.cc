@@ -117,9 +117,9 @@ absl::Status DispatcherState::RecoverOne(const store::Record& record) {
         *run, {epoch.epoch_number(), epoch.iteration()},
         epoch.epoch().generation(), Inherited(epoch), epoch.manifest(), none);
     made.is_recovered = true;
+    made.first_row = epoch.first_row();
     made.restored.insert(epoch.restored().begin(), epoch.restored().end());
     made.state->Recover(BundleSet(epoch.folded()));
-    made.first_row = epoch.first_row();
     for (const ConsumerState& state : epoch.restoring()) {
       made.restoring[state.slot()] = {state, started_ms_, started_ms_};
     }
@@ -344,7 +344,9 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   }
   Session& session = place->second;
   session.heard_ms = std::max(session.heard_ms, now_ms);
-  FindRun(beat.epoch().run())->used_ms = session.heard_ms;
+  Run& run = *FindRun(beat.epoch().run());
+  run.used_ms = session.heard_ms;
+  *reply.mutable_offers() = {run.offers.begin(), run.offers.end()};
   EpochState& state = *epoch->state;
   for (const Finished& finished : beat.finished()) {
     session.is_at_start = false;
@@ -359,13 +361,24 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
   const std::set<uint64_t> complete(beat.complete().begin(),
                                     beat.complete().end());
   state.SetWant(beat.slot(), beat.want(), complete, beat.passed_on());
+  const Run& run = *FindRun(beat.epoch().run());
+  if (run.resized && beat.row() > run.resized->row) {
+    reply.set_phase(ClientReply::FAILED);
+    reply.set_error(absl::StrCat(
+        "the consumers of '", run.record.group().name(), "' were resized to ",
+        run.resized->lanes, " at round ", run.resized->row, "; this one of ",
+        run.record.group().lanes(), " has read round ", beat.row() - 1,
+        "\n  Have all of them call resize() after the same step."));
+    reply.set_error_code(
+        static_cast<int>(absl::StatusCode::kFailedPrecondition));
+    return reply;
+  }
   if (state.table() != nullptr) {
     epoch->row = beat.row();
     epoch->missed = beat.missed();
     if (beat.has_place()) {
-      state.table()->SetPlace(
-          FindRun(beat.epoch().run())->record.group().lane(), beat.place(),
-          beat.row());
+      state.table()->SetPlace(run.record.group().lane(), beat.place(),
+                              beat.row());
     }
     FollowOthers(*epoch, writes);
     reply.set_skipped_to(state.skipped_to());
@@ -436,6 +449,11 @@ absl::StatusOr<ReleaseReply> DispatcherState::Release(
   }
   state.ReleaseRest(request.slot(), BundleSet(request.done()), writes);
   state.SetGone(request.slot());
+  const RunRecord run = FindRun(request.epoch().run())->record;
+  if (run.is_brief()) {
+    CloseRun(run.job(), "read", writes);
+    return reply;
+  }
   WriteEpoch(*epoch, writes);
   return reply;
 }
@@ -469,7 +487,11 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
       }
     }
     if (has_consumer) run.used_ms = now_ms;
-    if (now_ms - run.used_ms >= settings_.run_timeout_ms) over.push_back(job);
+    if (run.record.is_brief()
+            ? !has_consumer
+            : now_ms - run.used_ms >= settings_.run_timeout_ms) {
+      over.push_back(job);
+    }
   }
   for (const std::string& job : over) CloseRun(job, "unread", writes);
   std::erase_if(tables_,

@@ -28,6 +28,7 @@
 #include "penstock/service.pb.h"
 #include "penstock/service/dispatcher/epoch_index.h"
 #include "penstock/service/dispatcher/epoch_state.h"
+#include "penstock/service/dispatcher/work_table.h"
 #include "penstock/service/dispatcher/worker_places.h"
 
 namespace penstock::service {
@@ -153,7 +154,7 @@ class DispatcherState final {
     // slots; and the hashes of those that this generation was made of.
     std::map<uint32_t, Restoring> restoring;
     std::set<uint64_t> restored;
-    uint64_t first_row = 0;  // Rejoin
+    uint64_t first_row = 0;  // of its reader, which begins later than others
     uint64_t missed = 0;     // items, as its reader says
     uint64_t row = 0;        // that its reader has had
   };
@@ -161,6 +162,13 @@ class DispatcherState final {
     RunRecord record;
     std::map<uint64_t, Epoch> epochs;
     int64_t used_ms = 0;
+    std::vector<plan::Offer> offers;
+    // Its group goes on with another number of members. Soft.
+    struct Resized {
+      uint64_t row = 0;
+      uint32_t lanes = 0;
+    };
+    std::optional<Resized> resized;
   };
 
   DispatcherState(const Settings& settings, uint64_t term, int64_t now_ms);
@@ -200,11 +208,16 @@ class DispatcherState final {
   // Whether it can be a member of the group that it names, beside those that
   // are there.
   absl::Status CheckGroup(const OpenRequest& request, int64_t now_ms) const;
-  // A run of the group that somebody reads, but that of `job`; null: none.
+  // Of one that goes on from members of another number.
+  absl::Status CheckResize(const OpenRequest& request) const;
+  // A run of the group that somebody reads, but that of `job`; one with as many
+  // members, if there is one. Null: none.
   const Run* LiveMember(const Group& group, const std::string& job,
                         int64_t now_ms) const;
   // It begins beside them: what it has in common with them.
-  void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run) const;
+  void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run);
+  // Where a member begins that has no state.
+  Epoch& BeginMember(Run& run, const Pass& pass, Writes& writes);
   // A lane's reader came back without a state: the others go on, or it is to
   // take the place of the one before.
   bool MayRejoin(const Run& run, const OpenRequest& request,
@@ -216,12 +229,22 @@ class DispatcherState final {
   // What another member has found of the same pass; 0: nothing.
   uint64_t ManifestOfGroup(const Run& run, const Pass& pass) const;
   void SetTable(Epoch& epoch);
+  // Bundles that it is behind the furthest member.
+  uint64_t LagOf(const Epoch& epoch) const;
   void FollowOthers(Epoch& epoch, Writes& writes);
   // All whose tables have changed.
   void FollowAll(Writes& writes);
   void ForgetInTables(uint64_t worker);
   static Sharing SharingOf(const Run& run, const Epoch& epoch,
                            const EpochState::Given& given);
+
+  // --- dispatcher_offers.cc ---
+  void TakeWork(const WorkerBeat& beat, int64_t now_ms);
+  void FindOffers(Run& run, int64_t now_ms);
+  // What they have in common is computed once already.
+  static bool IsOneGroup(const Run& run, const Run* other);
+  void DescribeWork(const Run& run, State::Job& job) const;
+
   // Static shards are those of the workers that there are.
   absl::Status CheckWorkers(const Epoch& epoch) const;
   Lease MakeLease(const Run& run, const Epoch& epoch,
@@ -263,6 +286,7 @@ class DispatcherState final {
   std::map<uint64_t, std::string> cancelled_;  // jobs, by numbers of runs
   std::map<uint64_t, Worker> workers_;
   WorkerPlaces places_;
+  WorkTable work_;
 };
 
 // What a manifest is known by.

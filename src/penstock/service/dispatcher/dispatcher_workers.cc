@@ -122,6 +122,7 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   worker.is_draining = beat.is_draining();
   worker.held = beat.held_size();
   TakeManifest(beat, now_ms, reply, writes);
+  TakeWork(beat, now_ms);
   if (beat.is_draining()) ForgetInTables(beat.worker());
   for (const WorkerBeat::Held& held : beat.given_back()) {
     *reply.add_revoked() = held;

@@ -64,6 +64,7 @@ bool EpochState::Follow(const std::function<uint64_t()>& next_attempt,
   const auto lend = [&](uint64_t number, Bundle& bundle, uint64_t worker) {
     Lend(number, bundle, worker, next_attempt());
     bundle.is_following = true;
+    ++shared_bundles_;
     if (index_ != nullptr) index_->news.workers.push_back(worker);
   };
   for (const auto& [slot, numbers] : owned_) {

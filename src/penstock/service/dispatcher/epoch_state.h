@@ -123,6 +123,8 @@ class EpochState final {
   // that had gone.
   uint64_t missed_items() const { return missed_items_; }
   uint64_t missed_bundles() const { return missed_bundles_; }
+  // Of those that it was lent, what another member had computed.
+  uint64_t shared_bundles() const { return shared_bundles_; }
 
   // The last Grant() gave nothing, but another worker would have got something.
   bool has_passed_over() const { return has_passed_over_; }
@@ -307,6 +309,7 @@ class EpochState final {
   uint64_t skipped_to_ = 0;
   uint64_t missed_items_ = 0;
   uint64_t missed_bundles_ = 0;
+  uint64_t shared_bundles_ = 0;
 };
 
 }  // namespace penstock::service

@@ -7,6 +7,7 @@
 #include "penstock/base/status.h"
 #include "penstock/dispatcher.pb.h"
 #include "penstock/plan.pb.h"
+#include "penstock/plan/distribute.h"
 #include "penstock/plan/divide_by_worker.h"
 #include "penstock/plan/fingerprint.h"
 #include "penstock/plan/validate.h"
@@ -29,6 +30,14 @@ absl::StatusOr<plan::Plan> ParsePlan(const std::string& bytes,
   return plan;
 }
 
+// Where it reads other jobs, which the fingerprint does not say.
+void AddInner(const plan::Plan& plan, std::string& named) {
+  for (const plan::Distribution* inner : plan::DistributionsIn(plan)) {
+    absl::StrAppend(&named, "\n", inner->address(), " ", inner->registered());
+    AddInner(inner->plan(), named);
+  }
+}
+
 }  // namespace
 
 std::string PlanIdOf(const std::string& bytes) {
@@ -43,6 +52,7 @@ std::string PlanIdOf(const std::string& bytes) {
       function.clear_id();
     }
     named = bundle.SerializeAsString();
+    AddInner(plan, named);
   }
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;

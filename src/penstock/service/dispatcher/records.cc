@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "penstock/service/protocol/canonical.h"
 
 namespace penstock::service {
 
@@ -47,14 +46,7 @@ std::optional<uint64_t> ReadBundleKey(std::string_view kind,
 }
 
 std::string Bytes(const google::protobuf::MessageLite& message) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
-  return bytes;
+  return CanonicalBytes(message);
 }
 
 }  // namespace penstock::service

@@ -53,6 +53,36 @@ absl::StatusOr<Progress> Merge(absl::Span<const ConsumerState> states) {
   return all;
 }
 
+Progress ProgressOf(const ConsumerState& state) {
+  Progress progress = Inherited(state);
+  progress.done.AddAll(BundleSet(state.done()));
+  for (const Cursor& cursor : state.open()) {
+    progress.open[cursor.bundle()] = cursor.position();
+  }
+  std::erase_if(progress.open, [&](const auto& each) {
+    return progress.done.Has(each.first);
+  });
+  return progress;
+}
+
+std::vector<Split> SplitsOf(const ConsumerState& state) {
+  std::vector<Split> splits;
+  for (const auto& [bundle, position] : ProgressOf(state).open) {
+    if (position == 0) continue;
+    const auto before =
+        std::ranges::find(state.splits(), bundle, &Split::bundle);
+    if (before != state.splits().end()) {
+      splits.push_back(*before);
+      continue;
+    }
+    Split& split = splits.emplace_back();
+    split.set_bundle(bundle);
+    split.set_lanes(state.lanes());
+    split.set_position(position);
+  }
+  return splits;
+}
+
 std::string ToString(const EpochId& id) {
   return absl::StrCat("run ", id.run(), ", epoch ", id.epoch(), ", generation ",
                       id.generation());

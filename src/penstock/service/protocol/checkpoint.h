@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -44,6 +45,13 @@ void SetInherited(const Progress& progress, Message& message) {
 // Of one checkpoint: the states of all its consumers, each once, in any order.
 // InvalidArgument says what does not go together or is missing.
 absl::StatusOr<Progress> Merge(absl::Span<const ConsumerState> states);
+
+// Where a consumer is that reads all of its epoch.
+Progress ProgressOf(const ConsumerState& state);
+
+// Of the state of a consumer that read in rounds: what was begun in them, for
+// others that go on from there in rounds of another size.
+std::vector<Split> SplitsOf(const ConsumerState& state);
 
 // "run 4294967297, epoch 2, generation 1".
 std::string ToString(const EpochId& id);

@@ -34,9 +34,12 @@ std::string ReadWord(const std::string& path, const std::string& role) {
     if (text.empty() || text[0] == '#') continue;
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(text, absl::MaxSplits(':', 1));
-    if (parts.first == role) return std::string(parts.second);
-    const bool is_others = parts.first == "consumer" ||
-                           parts.first == "worker" || parts.first == "admin";
+    // A consumer's may be a tenant's.
+    const absl::string_view first =
+        parts.first.substr(0, parts.first.find('@'));
+    if (first == role) return std::string(parts.second);
+    const bool is_others =
+        first == "consumer" || first == "worker" || first == "admin";
     if (!is_others && word.empty()) word = std::string(text);
   }
   return word;

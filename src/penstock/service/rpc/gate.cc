@@ -60,6 +60,13 @@ std::string NamesOf(Roles roles) {
   return absl::StrJoin(names, " or ");
 }
 
+std::string_view AuthorizationOf(const grpc::ServerContextBase& context) {
+  const auto& metadata = context.client_metadata();
+  const auto it = metadata.find("authorization");
+  if (it == metadata.end()) return {};
+  return {it->second.data(), it->second.size()};
+}
+
 bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_ino == b.st_ino && a.st_size == b.st_size &&
          a.st_mode == b.st_mode && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
@@ -98,19 +105,23 @@ absl::StatusOr<Gate::Loaded> Gate::Load(const std::string& path) {
     if (text.empty() || text[0] == '#') continue;
     const std::pair<std::string, std::string> words =
         absl::StrSplit(text, absl::MaxSplits(':', 1));
+    const std::pair<std::string, std::string> who =
+        absl::StrSplit(words.first, absl::MaxSplits('@', 1));
+    const bool has_tenant = absl::StrContains(words.first, '@');
     Token token;
     if (!absl::StrContains(text, ':')) {
-      token = {kAnybody, DigestOf(words.first)};
-    } else if (words.first == "consumer") {
-      token = {kConsumer, DigestOf(words.second)};
+      token = {kAnybody, DigestOf(words.first), ""};
+    } else if (who.first == "consumer" && has_tenant == !who.second.empty()) {
+      token = {kConsumer, DigestOf(words.second), who.second};
     } else if (words.first == "worker") {
-      token = {kWorker, DigestOf(words.second)};
+      token = {kWorker, DigestOf(words.second), ""};
     } else if (words.first == "admin") {
-      token = {kAdmin, DigestOf(words.second)};
+      token = {kAdmin, DigestOf(words.second), ""};
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "line ", number, " of the token file '", path,
-          "': expected consumer:TOKEN, worker:TOKEN, admin:TOKEN or one word"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, " of the token file '", path,
+                       "': expected consumer:TOKEN, consumer@TENANT:TOKEN, "
+                       "worker:TOKEN, admin:TOKEN or one word"));
     }
     if (absl::StrContains(text, ':') && words.second.empty()) {
       return absl::InvalidArgumentError(
@@ -162,10 +173,21 @@ void Gate::LoadIfChanged() {
 
 absl::Status Gate::Admit(const grpc::ServerContextBase& context,
                          std::string_view method) {
-  const auto& metadata = context.client_metadata();
-  const auto it = metadata.find("authorization");
-  if (it == metadata.end()) return Admit(std::string_view(), method);
-  return Admit(std::string_view(it->second.data(), it->second.size()), method);
+  return Admit(AuthorizationOf(context), method);
+}
+
+std::string Gate::TenantOf(const grpc::ServerContextBase& context) {
+  return TenantOf(AuthorizationOf(context));
+}
+
+std::string Gate::TenantOf(std::string_view authorization) {
+  if (authorization.substr(0, kBearer.size()) != kBearer) return "";
+  const std::string shown = DigestOf(authorization.substr(kBearer.size()));
+  MutexLock lock(&mutex_);
+  for (const Token& token : tokens_) {
+    if (token.digest == shown) return token.tenant;
+  }
+  return "";
 }
 
 absl::Status Gate::Admit(std::string_view authorization,

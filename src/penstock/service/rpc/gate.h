@@ -30,7 +30,8 @@ inline constexpr Roles kAnybody = kConsumer | kWorker | kAdmin;
 Roles RolesFor(std::string_view method);
 
 // Reads words from a file: lines `role:word` with the roles consumer, worker
-// and admin, or a single word that stands for all of them. Empty lines and
+// and admin, or a single word that stands for all of them. `consumer@name:word`
+// is one of the tenant `name`. Empty lines and
 // those that begin with # do not count. Nobody else may read the file (mode
 // 0600); when it changes, it is read again, and one that is wrong then leaves
 // what was there in force.
@@ -51,6 +52,12 @@ class Gate final {
   absl::Status Admit(std::string_view authorization, std::string_view method)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Whose word the caller shows; empty: nobody's in particular.
+  std::string TenantOf(const grpc::ServerContextBase& context)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string TenantOf(std::string_view authorization)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   bool has_tokens() const { return !path_.empty(); }
   // Those that some word stands for; all of them where none are needed.
   Roles roles() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -59,6 +66,7 @@ class Gate final {
   struct Token {
     Roles roles;
     std::string digest;
+    std::string tenant;
   };
   struct Loaded {
     struct stat seen;

@@ -42,6 +42,26 @@ TEST(Gate, TokensAreForRoles) {
   }
 }
 
+TEST(Gate, ConsumersTokensMayBeATenants) {
+  const TemporaryFolder folder;
+  auto gate = Gate::Make(folder.Write(
+      "tokens", "consumer:red\nconsumer@vision:blue\nconsumer@text:green\n"));
+  ASSERT_TRUE(gate.ok()) << gate.status();
+  for (const char* word : {"Bearer red", "Bearer blue", "Bearer green"}) {
+    EXPECT_TRUE((*gate)->Admit(word, kOpen).ok());
+    EXPECT_FALSE((*gate)->Admit(word, kBeat).ok());
+  }
+  EXPECT_EQ((*gate)->TenantOf("Bearer red"), "");
+  EXPECT_EQ((*gate)->TenantOf("Bearer blue"), "vision");
+  EXPECT_EQ((*gate)->TenantOf("Bearer green"), "text");
+  for (const char* wrong : {"worker@vision:red", "consumer@:red"}) {
+    EXPECT_THAT(
+        std::string(
+            Gate::Make(folder.Write("wrong", wrong)).status().message()),
+        HasSubstr("consumer@TENANT:TOKEN"));
+  }
+}
+
 TEST(Gate, TokensAreReadAgainWhenTheyChange) {
   const TemporaryFolder folder;
   auto gate = Gate::Make(folder.Write("tokens", "first"));

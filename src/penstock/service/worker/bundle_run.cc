@@ -188,6 +188,7 @@ engine::Task::Next BundleRun::RunSlice() {
     if (restart_at.has_value()) {
       Clear();
       needs_lineage_ = setup->plan->division.needs_lineage;
+      receives_ = setup->plan->received != nullptr;
       digest_.BeginAt(*restart_at);
       const absl::Status started =
           items_.Start(*setup, *options_.instances, *restart_at);
@@ -201,7 +202,10 @@ engine::Task::Next BundleRun::RunSlice() {
     if (!load_.has_value()) {
       const ItemGatherer::Found found =
           items_.Gather(start, is_reader_waiting_, shared_from_this());
-      if (found == ItemGatherer::Found::kBlocked) return Next::kWait;
+      if (found == ItemGatherer::Found::kBlocked) {
+        if (receives_) SetStalled(true);
+        return Next::kWait;
+      }
       if (found == ItemGatherer::Found::kYield) return Next::kAgain;
     }
     if (!load_.has_value() && !items_.has_items() &&

@@ -38,7 +38,8 @@ class BundleRun final : public engine::Task, public FrameSource {
     // Called without locks, by any thread: all of it was computed, or it has
     // failed.
     std::function<void()> on_computed;
-    // It waits for its reader, or does not any more.
+    // It waits for its reader, or for rows of another job, or does not any
+    // more. What computes those may be this worker.
     std::function<void(bool is_stalled)> on_stalled;
   };
 
@@ -84,6 +85,7 @@ class BundleRun final : public engine::Task, public FrameSource {
   Chunk load_chunk_;
   ItemDigest digest_;
   bool needs_lineage_ = false;
+  bool receives_ = false;  // other jobs' rows
   bool is_stalled_ = false;
 
   std::atomic<bool> is_reader_waiting_{false};

@@ -33,10 +33,23 @@ absl::Status ItemGatherer::Start(const RunSetup& setup,
       engine::Bundle::Start(std::move(pipeline), setup.environment, instances,
                             setup.epoch, setup.seed, setup.part,
                             static_cast<int64_t>(position)));
+  plan_ = setup.plan;
+  account_ = setup.account;
+  is_from_start_ = position == 0;
   return absl::OkStatus();
 }
 
+void ItemGatherer::Count() {
+  if (bundle_ == nullptr || account_ == nullptr) return;
+  const std::shared_ptr<engine::Run> run = bundle_->run();
+  const bool is_whole =
+      is_from_start_ && outcome_.has_value() && outcome_->ok();
+  bundle_.reset();  // streams add what they have counted when they end
+  account_->Add(plan_->places, *run, is_whole);
+}
+
 void ItemGatherer::Clear() {
+  Count();
   bundle_.reset();
   gathered_ = ChunkBuilder();
   pieces_.clear();

@@ -12,6 +12,7 @@
 #include "penstock/data/frame_memory.h"
 #include "penstock/engine/bundle.h"
 #include "penstock/service/worker/plan_store.h"
+#include "penstock/service/worker/work_ledger.h"
 
 namespace penstock::service {
 
@@ -28,6 +29,8 @@ struct RunSetup {
   // kept by `plan` or `keep`.
   engine::Environment environment;
   std::shared_ptr<const void> keep;
+  // Where it is counted; null: nowhere.
+  std::shared_ptr<WorkLedger::Account> account;
 };
 
 // Small rows are gathered up to about 1 MiB, but a reader that waits gets what
@@ -71,11 +74,15 @@ class ItemGatherer final {
 
  private:
   void Add(engine::Bundle::Items items);
+  void Count();
   void Grow();
   int64_t frames() const { return lanes_ == 0 ? 1 : lanes_; }
 
   const int64_t lanes_;
   std::unique_ptr<engine::Bundle> bundle_;
+  PlanPtr plan_;
+  std::shared_ptr<WorkLedger::Account> account_;
+  bool is_from_start_ = false;
   ChunkBuilder gathered_;
   std::vector<Chunk> pieces_;  // lanes: what was gathered
   int64_t bytes_ = 0;

@@ -12,6 +12,8 @@
 #include "penstock/base/status.h"
 #include "penstock/engine/bundle.h"
 #include "penstock/io/relative_files.h"
+#include "penstock/plan/distribute.h"
+#include "penstock/service/client/received_source.h"
 #include "penstock/service/worker/frozen_files.h"
 #include "penstock/service/worker/placed_files.h"
 #include "penstock/service/worker/source_rows.h"
@@ -20,6 +22,8 @@ namespace penstock::service {
 namespace {
 
 constexpr uint64_t kMaxFileBundles = 4096;
+// Of another job's: each is a run there, which costs some milliseconds.
+constexpr uint64_t kMaxReceivedBundles = 64;
 constexpr uint64_t kMaxBundles = 1024;
 // Of rows that are likely to be cheap, since there are many: a bundle costs
 // about a millisecond, whoever computes it.
@@ -97,6 +101,32 @@ absl::StatusOr<uint64_t> CountRows(const ReadyPlan& plan,
   return rows;
 }
 
+// Other jobs that the plan reads, each once.
+absl::Status AddReceived(const plan::Plan& plan, const InnerSurvey& survey,
+                         Manifest& manifest) {
+  for (const plan::Distribution* inner : plan::DistributionsIn(plan)) {
+    const auto& known = manifest.received();
+    if (std::ranges::any_of(known, [&](const auto& each) {
+          return each.source() == HashOf(*inner);
+        })) {
+      continue;
+    }
+    if (survey == nullptr) {
+      return absl::FailedPreconditionError(
+          "other jobs must be read by a worker of a service");
+    }
+    PENSTOCK_ASSIGN_OR_RETURN(*manifest.add_received(), survey(*inner));
+  }
+  return absl::OkStatus();
+}
+
+uint64_t BundlesOf(const plan::Distribution& inner, const Manifest& manifest) {
+  for (const Manifest::Received& each : manifest.received()) {
+    if (each.source() == HashOf(inner)) return each.bundles();
+  }
+  return 0;
+}
+
 bool IsEndless(const plan::Division& division) {
   return division.remote.nodes(division.source).cardinality().has_infinite();
 }
@@ -127,8 +157,9 @@ absl::StatusOr<Manifest> ByWorker(const plan::Division& division,
 
 uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows) {
   const uint64_t by_size =
-      division.is_files
-          ? DivideUp(rows, kMaxFileBundles)
+      division.is_files ? DivideUp(rows, kMaxFileBundles)
+      : division.is_received
+          ? DivideUp(rows, kMaxReceivedBundles)
           : std::max(DivideUp(rows, kMaxBundles),
                      std::min(rows, std::clamp(rows / kFewBundles, kFewRows,
                                                kManyRows)));
@@ -137,6 +168,8 @@ uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows) {
   const auto least =
       static_cast<uint64_t>(std::max<int64_t>(1, division.least_rows));
   if (least >= rows) return std::max<uint64_t>(rows, 1);
+  // What is kept of one pipeline is found by others that begin as it does.
+  if (division.is_kept) return DivideUp(least, by_size) * by_size;
   return DivideUp(by_size, least) * least;
 }
 
@@ -144,7 +177,8 @@ absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
                                       io::FileSystem& files,
                                       const engine::Environment& environment,
                                       engine::Instances& instances,
-                                      uint32_t workers) {
+                                      uint32_t workers,
+                                      const InnerSurvey& survey) {
   Manifest manifest;
   const std::unique_ptr<io::FileSystem> relative =
       io::MakeRelativeFileSystem(files, plan.directory);
@@ -152,6 +186,7 @@ absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
   PENSTOCK_RETURN_IF_ERROR(
       ListFiles(plan.division.remote, *relative, table, manifest));
   const plan::Division& division = plan.division;
+  PENSTOCK_RETURN_IF_ERROR(AddReceived(division.remote, survey, manifest));
   // The same files that all workers will see.
   FrozenFiles frozen(files, plan.directory, manifest);
   engine::Environment here = environment;
@@ -160,7 +195,11 @@ absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
   here.sources = plan.captures.get();
   const bool is_counted = !division.by_worker ||
                           (division.by_worker->files && !IsEndless(division));
-  if (division.rows.has_value()) {
+  if (division.is_received) {
+    manifest.set_rows(BundlesOf(
+        division.remote.nodes(division.source).received().distribution(),
+        manifest));
+  } else if (division.rows.has_value()) {
     manifest.set_rows(static_cast<uint64_t>(*division.rows));
   } else if (is_counted) {
     PENSTOCK_ASSIGN_OR_RETURN(const uint64_t rows,
@@ -203,6 +242,7 @@ absl::StatusOr<engine::RunPart> PartOfWorker(const plan::Division& division,
   const plan::Division::ByWorker& by = *division.by_worker;
   engine::RunPart part;
   part.iteration = iteration;
+  part.gives_lineage = division.needs_lineage;
   if (!by.files && !by.rows) return part;
   if (bundle >= manifest.rows()) {
     return absl::OutOfRangeError(
@@ -218,6 +258,12 @@ absl::StatusOr<engine::RunPart> PartOfWorker(const plan::Division& division,
 
 }  // namespace
 
+uint64_t BundlesInPass(const Manifest& manifest) {
+  return DivideUp(manifest.rows(),
+                  std::max<uint64_t>(1, manifest.rows_per_bundle())) *
+         std::max<uint32_t>(1, manifest.pieces());
+}
+
 absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,
                                              const Manifest& manifest,
                                              uint64_t bundle,
@@ -226,9 +272,7 @@ absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,
     return PartOfWorker(division, manifest, bundle, iteration);
   const uint64_t size = std::max<uint64_t>(1, manifest.rows_per_bundle());
   const uint64_t pieces = std::max<uint32_t>(1, manifest.pieces());
-  const uint64_t shares =
-      manifest.rows() / size + (manifest.rows() % size > 0 ? 1 : 0);
-  const uint64_t each_pass = shares * pieces;
+  const uint64_t each_pass = BundlesInPass(manifest);
   const uint64_t pass = each_pass == 0 ? 0 : bundle / each_pass;
   if (each_pass == 0 || (manifest.passes() != 0 && pass >= manifest.passes())) {
     return absl::OutOfRangeError(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "absl/status/statusor.h"
 #include "penstock/engine/pipeline.h"
@@ -18,12 +19,20 @@ namespace penstock::service {
 //
 //   where a row is a file   1, of more than 4096 files as many as make 4096
 //                           bundles
+//   where it is a bundle    1, of more than 64 as many as make 64 bundles
+//   of another job
 //   elsewhere               64, or as many as make 1024 bundles, or all
 //
-// and always at least division.least_rows.
+// and always at least division.least_rows; of shares that are kept, a multiple of
+// the above.
 uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows);
 
-// Finds the files and counts the source's rows. Waits for storage.
+// Finds out how another job is cut that the plan reads.
+using InnerSurvey = std::function<absl::StatusOr<Manifest::Received>(
+    const plan::Distribution& distribution)>;
+
+// Finds the files and counts the source's rows. Waits for storage, and for the
+// services that `survey` asks.
 // `environment` is what shares are run with, but for files and captures.
 // `workers`: of a static epoch, how many there are. Fails as the source does:
 // NotFound if no file matches; InvalidArgument if there are fewer files than
@@ -32,7 +41,11 @@ absl::StatusOr<Manifest> MakeManifest(const ReadyPlan& plan,
                                       io::FileSystem& files,
                                       const engine::Environment& environment,
                                       engine::Instances& instances,
-                                      uint32_t workers = 0);
+                                      uint32_t workers = 0,
+                                      const InnerSurvey& survey = nullptr);
+
+// Of one pass over the source.
+uint64_t BundlesInPass(const Manifest& manifest);
 
 // What a bundle is run for. OutOfRange if the epoch has no such bundle.
 absl::StatusOr<engine::RunPart> PartOfBundle(const plan::Division& division,

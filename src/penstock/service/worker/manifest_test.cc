@@ -36,6 +36,7 @@ struct SizeCase {
   bool is_files;
   int64_t least_rows = 1;
   uint64_t want;
+  bool is_kept = false;
 };
 
 class RowsPerBundleTest : public testing::TestWithParam<SizeCase> {};
@@ -44,6 +45,7 @@ TEST_P(RowsPerBundleTest, FollowsFromPlanAndData) {
   plan::Division division;
   division.is_files = GetParam().is_files;
   division.least_rows = GetParam().least_rows;
+  division.is_kept = GetParam().is_kept;
   EXPECT_EQ(RowsPerBundle(division, GetParam().rows), GetParam().want);
 }
 
@@ -65,6 +67,18 @@ INSTANTIATE_TEST_SUITE_P(
         {.name = "NoFiles", .rows = 0, .is_files = true, .want = 1},
         {.name = "FewRows", .rows = 10, .is_files = false, .want = 10},
         {.name = "SomeRows", .rows = 1000, .is_files = false, .want = 64},
+        {.name = "KeptRows",
+         .rows = 1000,
+         .is_files = false,
+         .least_rows = 10,
+         .want = 64,
+         .is_kept = true},
+        {.name = "KeptRowsOfWindows",
+         .rows = 1000,
+         .is_files = false,
+         .least_rows = 65,
+         .want = 128,
+         .is_kept = true},
         {.name = "ManyRows",
          .rows = 1'000'000,
          .is_files = false,
@@ -145,6 +159,42 @@ TEST_F(ManifestTest, FilesThatThePlanNamesAreInIt) {
 TEST_F(ManifestTest, IsTheSameEachTime) {
   const Plan plan = ListFiles("*.txt", true);
   EXPECT_EQ(Make(plan)->SerializeAsString(), Make(plan)->SerializeAsString());
+}
+
+Plan ReadFrom(const std::string& address) {
+  plan::Node node;
+  plan::Distribution& asked = *node.mutable_received()->mutable_distribution();
+  asked.set_address(address);
+  asked.set_readers(1);
+  return plan_testing::AppendOrDie({Range(1000)}, node);
+}
+
+TEST_F(ManifestTest, BundlesOfOtherJobsAreFoundByOpeningThem) {
+  PlanBundle bundle;
+  ReadFrom("a:1").SerializeToString(bundle.mutable_plan());
+  const ServiceRules rules("a:1", {}, {});
+  const auto ready = MakeReadyPlan(bundle.SerializeAsString(), nullptr, rules);
+  ASSERT_TRUE(ready.ok()) << ready.status();
+  const auto survey = [](const plan::Distribution& inner) {
+    Manifest::Received found;
+    found.set_source(HashOf(inner));
+    found.set_manifest(77);
+    found.set_bundles(130);
+    return absl::StatusOr<Manifest::Received>(found);
+  };
+  const auto manifest =
+      MakeManifest(**ready, io::LocalFileSystem(), engine_.environment(),
+                   engine_.instances(), 0, survey);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->rows(), 130);
+  EXPECT_EQ(manifest->rows_per_bundle(), 3) << "at most 64 bundles";
+  ASSERT_THAT(manifest->received(), SizeIs(1));
+  EXPECT_EQ(manifest->received(0).manifest(), 77);
+  const auto part = PartOfBundle((*ready)->division, *manifest, 43, 0);
+  ASSERT_TRUE(part.ok());
+  EXPECT_TRUE(part->is_received);
+  EXPECT_EQ(part->begin, 129);
+  EXPECT_EQ(part->end, 130);
 }
 
 TEST_F(ManifestTest, FailsWhereNothingMatches) {

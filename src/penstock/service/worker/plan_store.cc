@@ -4,9 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/hash.h"
 #include "penstock/base/status.h"
 #include "penstock/dispatcher.pb.h"
+#include "penstock/plan/distribute.h"
 #include "penstock/plan/divide_by_worker.h"
+#include "penstock/plan/fingerprint.h"
+#include "penstock/plan/keepable.h"
 #include "penstock/plan/validate.h"
 
 namespace penstock::service {
@@ -28,8 +32,28 @@ absl::StatusOr<Buffer> CapturedRows::Capture(const std::string& id) {
   return found->second;
 }
 
+namespace {
+
+void FindKept(ReadyPlan& ready) {
+  const plan::Plan& remote = ready.division.remote;
+  if (!ready.division.is_kept) return;
+  const std::vector<plan::Keepable> keepable =
+      plan::FindKeepable(remote, /*is_ordered=*/true);
+  const std::vector<std::string> fingerprints = plan::NodeFingerprints(remote);
+  for (const plan::Node& node : remote.nodes()) {
+    if (!node.cache().in_shares()) continue;
+    const uint32_t input = node.inputs(0);
+    ready.kept_by = HashBytes(fingerprints[input], keepable[input].functions);
+    ready.kept_in = node.cache().filename();
+    return;
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
-                                      PythonHost* python) {
+                                      PythonHost* python,
+                                      const ServiceRules& services) {
   PlanBundle parsed;
   plan::Plan plan;
   if (!parsed.ParseFromString(bundle) || !plan.ParseFromString(parsed.plan())) {
@@ -51,10 +75,24 @@ absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
   PENSTOCK_ASSIGN_OR_RETURN(
       ready->division, plan::DivideFor(plan, parsed.visitation(),
                                        parsed.sharding(), parsed.in_rounds()));
+  ready->division.needs_lineage |= parsed.gives_lineage();
+  PENSTOCK_RETURN_IF_ERROR(services.Check(ready->division.remote));
   PENSTOCK_ASSIGN_OR_RETURN(
       ready->pipeline,
       engine::Pipeline::Build(ready->division.remote, ready->defaults,
                               ready->captures.get()));
+  ready->places = FindWorkPlaces(ready->division, *ready->pipeline);
+  FindKept(*ready);
+  if (!plan::DistributionsIn(ready->division.remote).empty()) {
+    ReceivedSource::Settings settings;
+    settings.directory = ready->directory;
+    settings.defaults = ready->defaults;
+    settings.credentials = services.credentials();
+    settings.captures = ready->captures.get();
+    settings.needs_lineage =
+        ready->pipeline->needs_lineage() || ready->division.needs_lineage;
+    ready->received = std::make_shared<ReceivedSources>(std::move(settings));
+  }
   if (python == nullptr) {
     PENSTOCK_RETURN_IF_ERROR(CodeRules().Check(parsed));
   } else {
@@ -79,7 +117,7 @@ absl::StatusOr<PlanPtr> PlanStore::Get(const std::string& plan) {
   }
   absl::StatusOr<PlanPtr> ready = [&]() -> absl::StatusOr<PlanPtr> {
     PENSTOCK_ASSIGN_OR_RETURN(const std::string bytes, fetch_(plan));
-    return MakeReadyPlan(bytes, python_);
+    return MakeReadyPlan(bytes, python_, services_);
   }();
   MutexLock lock(&mutex_);
   if (ready.ok()) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "penstock/base/mutex.h"
@@ -13,7 +14,10 @@
 #include "penstock/engine/pipeline.h"
 #include "penstock/engine/row_source.h"
 #include "penstock/plan/divide.h"
+#include "penstock/service/client/replay_receiver.h"
 #include "penstock/service/worker/python_host.h"
+#include "penstock/service/worker/service_rules.h"
+#include "penstock/service/worker/work_ledger.h"
 
 namespace penstock::service {
 
@@ -42,15 +46,24 @@ struct ReadyPlan {
   // Of the user's Python; null: it has none.
   std::shared_ptr<engine::RowFunctions> functions;
   std::string directory;  // where relative names start from
+  std::vector<WorkPlace> places;
+  // A word for what is kept in shares, but for the files that it is made of;
+  // 0: nothing is.
+  uint64_t kept_by = 0;
+  std::string kept_in;  // Cache.filename
+  // What it reads of other jobs; null: nothing.
+  std::shared_ptr<ReceivedSources> received;
 };
 using PlanPtr = std::shared_ptr<const ReadyPlan>;
 
 // What a PlanBundle's bytes say. Trusts nothing in them: InvalidArgument,
 // located, for a plan that is not valid or cannot be divided, DataLoss for
 // bytes that are no PlanBundle. Its Python functions are run by `python`, which
-// may refuse them; null: all are refused.
+// may refuse them; null: all are refused. Other jobs are read as `services`
+// allows it.
 absl::StatusOr<PlanPtr> MakeReadyPlan(const std::string& bundle,
-                                      PythonHost* python = nullptr);
+                                      PythonHost* python = nullptr,
+                                      const ServiceRules& services = {});
 
 // Keeps the plans that were used last. What is still used elsewhere lives on
 // there. Thread-safe.
@@ -61,8 +74,11 @@ class PlanStore final {
       std::function<absl::StatusOr<std::string>(const std::string& plan)>;
 
   explicit PlanStore(Fetch fetch, size_t max_plans = 16,
-                     PythonHost* python = nullptr)
-      : fetch_(std::move(fetch)), max_plans_(max_plans), python_(python) {}
+                     PythonHost* python = nullptr, ServiceRules services = {})
+      : fetch_(std::move(fetch)),
+        max_plans_(max_plans),
+        python_(python),
+        services_(std::move(services)) {}
 
   // Waits until it is here. A plan is fetched once, however many ask for it;
   // a failure is forgotten, and the next one who asks tries again.
@@ -81,6 +97,7 @@ class PlanStore final {
   const Fetch fetch_;
   const size_t max_plans_;
   PythonHost* const python_;
+  const ServiceRules services_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<std::string, Entry> plans_ ABSL_GUARDED_BY(mutex_);

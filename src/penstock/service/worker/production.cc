@@ -17,13 +17,15 @@ Production::Production(engine::Executor* executor, Options options)
     : Task(executor),
       options_(std::move(options)),
       items_(options_.lanes),
-      rounds_(std::max<int64_t>(1, options_.lanes)),
+      rounds_(std::max<int64_t>(
+          1, options_.split ? options_.split->lanes() : options_.lanes)),
       lanes_(options_.lanes) {}
 
 absl::Status Production::Start(const RunSetup& setup, uint64_t position,
                                uint64_t skip) {
   Clear();
   needs_lineage_ = setup.plan->division.needs_lineage;
+  receives_ = setup.plan->received != nullptr;
   position_ = position;
   skip_until_ = skip;
   digest_.BeginAt(position);
@@ -34,6 +36,7 @@ void Production::Clear() {
   items_.Clear();
   rounds_.Finish();
   lanes_ = LaneBuilder(options_.lanes);
+  spares_ = ChunkBuilder();
   has_finished_rounds_ = false;
   loads_.clear();
   is_last_ = false;
@@ -68,7 +71,10 @@ engine::Task::Next Production::RunSlice() {
     if (loads_.empty() && !is_last_) {
       const ItemGatherer::Found found =
           items_.Gather(start, is_reader_waiting_, shared_from_this());
-      if (found == ItemGatherer::Found::kBlocked) return Next::kWait;
+      if (found == ItemGatherer::Found::kBlocked) {
+        if (receives_) SetStalled(true);
+        return Next::kWait;
+      }
       if (found == ItemGatherer::Found::kYield) return Next::kAgain;
       if (!items_.has_items() && !items_.is_last()) {
         return fail(*items_.outcome());
@@ -126,7 +132,26 @@ void Production::LoadGathered() {
   FlushRounds();
 }
 
+void Production::LoadAsSpares(const RoundMaker::Rounds& rounds) {
+  const auto count = static_cast<uint64_t>(rounds.count);
+  const uint64_t before = options_.split->position();
+  const uint64_t had =
+      position_ < before ? std::min(before - position_, count) : 0;
+  position_ += had;
+  if (had == count) return;
+  const auto add = [&](const Chunk& chunk, int64_t row, int64_t items) {
+    if (!spares_.Fits(chunk)) LoadForAll(spares_, /*is_spare=*/true);
+    spares_.Append(chunk, row, items);
+  };
+  for (const RoundMaker::Row& row : rounds.rows) add(*row.chunk, row.row, 1);
+  if (!rounds.rows.empty()) return;
+  const int64_t lanes = options_.split->lanes();
+  add(*rounds.chunk, rounds.begin + static_cast<int64_t>(had) * lanes,
+      static_cast<int64_t>(count - had) * lanes);
+}
+
 void Production::LoadRounds(const RoundMaker::Rounds& rounds) {
+  if (options_.split) return LoadAsSpares(rounds);
   if (!lanes_.Fits(rounds)) FlushRounds();
   const uint64_t first = position_ + static_cast<uint64_t>(lanes_.rounds());
   const auto count = static_cast<uint64_t>(rounds.count);
@@ -137,6 +162,7 @@ void Production::LoadRounds(const RoundMaker::Rounds& rounds) {
 }
 
 void Production::FlushRounds() {
+  LoadForAll(spares_, /*is_spare=*/true);
   if (lanes_.rounds() == 0) return;
   Load load;
   load.like.position = position_;
@@ -151,12 +177,11 @@ void Production::FinishRounds() {
   const RoundMaker::Rest rest = rounds_.Finish();
   for (const auto& each : rest.rounds) LoadRounds(each);
   FlushRounds();
-  ChunkBuilder spares;
   for (const RoundMaker::Row& row : rest.spares) {
-    if (!spares.Fits(*row.chunk)) LoadForAll(spares, /*is_spare=*/true);
-    spares.Append(*row.chunk, row.row, 1);
+    if (!spares_.Fits(*row.chunk)) LoadForAll(spares_, /*is_spare=*/true);
+    spares_.Append(*row.chunk, row.row, 1);
   }
-  LoadForAll(spares, /*is_spare=*/true);
+  LoadForAll(spares_, /*is_spare=*/true);
 }
 
 void Production::LoadForAll(ChunkBuilder& rows, bool is_spare) {

@@ -7,12 +7,14 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "penstock/data/chunk.h"
 #include "penstock/data/frame_memory.h"
 #include "penstock/engine/executor.h"
+#include "penstock/service.pb.h"
 #include "penstock/service/worker/item_digest.h"
 #include "penstock/service/worker/item_gatherer.h"
 #include "penstock/service/worker/lane_builder.h"
@@ -27,13 +29,14 @@ class Productions;
 // that it makes to it; there they are read. With lanes, items are put into
 // rounds (RoundMaker) and each lane gets frames of its own, all at once:
 // position p is round p; after the rounds come spares, and then loose rows, as
-// frames for all lanes.
+// frames for all lanes. Rounds of a split that are not over are spares, too.
 class Production final : public engine::Task {
  public:
   struct Options {
     std::weak_ptr<Productions> owner;
     uint64_t serial = 0;  // what the owner knows it by
     uint32_t lanes = 0;   // 0: no rounds
+    std::optional<Split> split;
     std::shared_ptr<FrameMemory> memory;
     uint32_t first_segment = 0;
     engine::Instances* instances = nullptr;
@@ -63,6 +66,8 @@ class Production final : public engine::Task {
   // Makes loads of what was gathered.
   void LoadGathered();
   void LoadRounds(const RoundMaker::Rounds& rounds);
+  // Split: rounds of another size, whose items go to all.
+  void LoadAsSpares(const RoundMaker::Rounds& rounds);
   void FlushRounds();
   void FinishRounds();
   void LoadForAll(ChunkBuilder& rows, bool is_spare);
@@ -77,12 +82,14 @@ class Production final : public engine::Task {
   ItemDigest digest_;
   RoundMaker rounds_;
   LaneBuilder lanes_;
+  ChunkBuilder spares_;
   bool has_finished_rounds_ = false;
   uint64_t position_ = 0;    // of what is loaded next
   uint64_t skip_until_ = 0;  // what is before it was made already
   std::deque<Load> loads_;
   bool is_last_ = false;  // after them comes the end
   bool needs_lineage_ = false;
+  bool receives_ = false;  // other jobs' rows
   bool is_stalled_ = false;
 
   std::atomic<bool> is_reader_waiting_{false};

@@ -105,6 +105,7 @@ Productions::Joined Productions::Join(const Lease& lease) {
   reader.production = sharing.production();
   reader.run = lease.epoch().run();
   reader.lanes = sharing.lanes();
+  if (sharing.has_split()) reader.split = sharing.split();
   reader.lane = sharing.lanes() == 0 ? 0 : sharing.lane();
   reader.policy = sharing.policy() == Sharing::SKIP
                       ? FrameWindow::Policy::kSkip
@@ -117,7 +118,8 @@ Productions::Joined Productions::Join(const Lease& lease) {
     return joined;
   }
   if (sharing.lanes() > kMaxLanes ||
-      (sharing.lanes() > 0 && sharing.lane() >= sharing.lanes())) {
+      (sharing.lanes() > 0 && sharing.lane() >= sharing.lanes()) ||
+      sharing.split().lanes() > kMaxLanes) {
     reader.closed = absl::InvalidArgumentError(
         absl::StrCat("a lane must be one of at most ", kMaxLanes, "; got ",
                      sharing.lane(), " of ", sharing.lanes()));
@@ -130,7 +132,7 @@ Productions::Joined Productions::Join(const Lease& lease) {
     joined.is_ready = true;
     return joined;
   }
-  Move(id, reader, 0);
+  Move(id, reader, reader.split ? reader.split->position() : 0);
   const Entry& entry = entries_.at(reader.entry);
   joined.is_ready = entry.window.has_end();
   joined.needs_setup = !entry.setup.has_value();
@@ -144,6 +146,7 @@ Productions::Entry& Productions::AddEntry(const Reader& like) {
   options.owner = weak_from_this();
   options.serial = serial;
   options.lanes = like.lanes;
+  options.split = like.split;
   options.memory = options_.memory;
   options.first_segment = options_.first_segment;
   options.instances = options_.instances;

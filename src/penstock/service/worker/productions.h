@@ -142,6 +142,7 @@ class Productions final : public std::enable_shared_from_this<Productions> {
     uint64_t run = 0;
     size_t lane = 0;
     uint32_t lanes = 0;
+    std::optional<Split> split;
     FrameWindow::Policy policy = FrameWindow::Policy::kWait;
     uint64_t entry = 0;  // its serial; 0: all of it has gone
     std::weak_ptr<engine::Wakeable> waker;

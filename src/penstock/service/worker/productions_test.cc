@@ -432,6 +432,46 @@ TEST_F(ProductionsTest, ALaneThatIsFarBehindIsComputedAgain) {
   EXPECT_EQ(table_->Report().again(), 1);
 }
 
+// Three go on with what two had begun.
+TEST_F(ProductionsTest, WhatOthersHadBegunInRoundsGoesToAll) {
+  Make(Batch(Map(Range(50'003), AddConstant(1)), 7), 50'003);
+  const Texts expected = Expected(0, /*with_loose=*/false);
+  const uint64_t rounds = expected.size() / 2;
+  for (const uint64_t had : {uint64_t{1}, uint64_t{100}, rounds - 1, rounds}) {
+    std::vector<Member> lanes;
+    for (uint32_t lane = 0; lane < 3; ++lane) {
+      Lease lease = LeaseOf(10 * had + lane, Sharing::WAIT, 3, lane);
+      lease.mutable_sharing()->set_production(kProduction + had);
+      Split& split = *lease.mutable_sharing()->mutable_split();
+      split.set_lanes(2);
+      split.set_position(had);
+      lanes.emplace_back(table_->Join(lease));
+    }
+    table_->Begin(kProduction + had, setup_);
+    for (Member& lane : lanes) lane.Attach(had);
+    for (Member& lane : lanes) lane.Read();
+    for (const Member& lane : lanes) {
+      EXPECT_THAT(lane.items, IsEmpty());
+      EXPECT_EQ(lane.missed, 0);
+      EXPECT_EQ(lane.spares,
+                Texts(expected.begin() + static_cast<std::ptrdiff_t>(2 * had),
+                      expected.end()));
+      EXPECT_THAT(lane.loose, SizeIs(50'003 % 7));
+    }
+    // One of them goes on in the middle of it.
+    Lease lease = LeaseOf(5, Sharing::WAIT, 3, 1);
+    lease.mutable_sharing()->set_production(kProduction + had);
+    lease.mutable_sharing()->mutable_split()->set_lanes(2);
+    lease.mutable_sharing()->mutable_split()->set_position(had);
+    Member back(table_->Join(lease));
+    back.Attach(had + 1);
+    back.Read();
+    EXPECT_THAT(back.spares, SizeIs(expected.size() - 2 * had -
+                                    (2 * had < expected.size() ? 1 : 0)));
+  }
+  EXPECT_EQ(table_->Report().computed(), 4);
+}
+
 TEST_F(ProductionsTest, ALaneThatThereIsNotIsRefused) {
   Make(ManyNumbers(), kMany);
   Member member = Join(1, Sharing::WAIT, 2, 2);

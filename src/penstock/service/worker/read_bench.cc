@@ -50,7 +50,7 @@ Cost Read(WorkerServer& worker, uint64_t bundle, const std::string& key,
           LocalClient* client, uint64_t run = 1) {
   const int64_t start = SteadyClock().NowNanos();
   Cost cost;
-  Reading reading(worker.address());
+  TestReading reading(worker.address());
   ReadRequest request;
   request.mutable_epoch()->set_run(run);
   request.set_bundle(bundle);

@@ -29,9 +29,9 @@ struct Piece {
 };
 
 // One caller at a time.
-class Reading final {
+class TestReading final {
  public:
-  explicit Reading(const std::string& address)
+  explicit TestReading(const std::string& address)
       : stub_(*rpc::MakeChannel(address, {})) {
     context_.set_deadline(std::chrono::system_clock::now() +
                           std::chrono::seconds(60));
@@ -40,7 +40,7 @@ class Reading final {
     stream_->StartCall(Tag(kStart));
     Await(kStart);
   }
-  ~Reading() {
+  ~TestReading() {
     context_.TryCancel();
     if (is_reading_) Await(kRead);
     if (!is_finished_) Finish().IgnoreError();

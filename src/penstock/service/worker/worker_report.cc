@@ -46,7 +46,7 @@ WorkerReport WorkerServer::Report() const {
   report.set_output_bytes(counted.output_bytes);
   const engine::PaddingStats::Counts padding = padding_->Get();
   if (padding.batches > 0) {
-    WorkerReport::Padding* out = report.mutable_padding();
+    Padding* out = report.mutable_padding();
     out->set_batches(padding.batches);
     out->set_items(padding.items);
     out->set_padded_items(padding.padded_items);

@@ -1,7 +1,6 @@
 #include "penstock/service/worker/worker_server.h"
 
 #include <grpcpp/server_builder.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
+#include "penstock/service/client/pass.h"
 #include "penstock/service/worker/beater.h"
 #include "penstock/service/worker/documents.h"
 #include "penstock/service/worker/manifest.h"
@@ -25,6 +25,10 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kLeasePatienceNanos = 500 * kMillisecond;
 // How often a draining worker looks who still reads.
 constexpr int64_t kDrainStepNanos = 50 * kMillisecond;
+// Between two beats that say what was computed.
+constexpr int64_t kWorkNanos = 500 * kMillisecond;
+// To services whose jobs it reads.
+constexpr absl::Duration kGoodbyes = absl::Seconds(1);
 constexpr int64_t kRetryNanos = 100 * kMillisecond;
 constexpr int64_t kMaxRetryNanos = 2'000 * kMillisecond;
 constexpr size_t kReadThreads = 64;
@@ -32,13 +36,6 @@ constexpr size_t kErrandThreads = 16;
 constexpr size_t kMaxPlans = 16;
 constexpr int64_t kMinPythonBytes = int64_t{512} << 20;
 constexpr int64_t kMinArenaBytes = int64_t{64} << 20;
-
-uint64_t RandomWord() {
-  uint64_t word = 0;
-  while (getrandom(&word, sizeof(word), 0) != sizeof(word)) {
-  }
-  return word | 1;  // 0 means none
-}
 
 int64_t MachineBytes() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
@@ -108,7 +105,9 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
       [stub, credentials](const std::string& plan) {
         return FetchPlan(*stub, credentials, plan);
       },
-      kMaxPlans, &worker->python_);
+      kMaxPlans, &worker->python_,
+      ServiceRules(worker->options_.dispatcher, worker->options_.services,
+                   credentials));
   worker->epochs_ = std::make_unique<EpochFilesStore>(
       worker->files_, [stub, credentials](uint64_t manifest) {
         return FetchManifest(*stub, credentials, manifest);
@@ -144,7 +143,7 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
 
 WorkerServer::WorkerServer(Options options)
     : options_(std::move(options)),
-      id_(RandomWord()),
+      id_(NewWord()),
       files_(*options_.files),
       log_(options_.log == nullptr ? EventLog::Silent() : *options_.log),
       memory_(FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_)))),
@@ -152,7 +151,7 @@ WorkerServer::WorkerServer(Options options)
           FrameMemory::Make(static_cast<size_t>(ArenaBytes(options_) / 4 * 3))),
       output_(OutputBudget::Make(ArenaBytes(options_) / 2)),
       rows_(std::make_shared<engine::MemoryBudget>(options_.memory_bytes / 2)),
-      instances_(RandomWord),
+      instances_(NewWord),
       python_(PythonOptions(options_)),
       io_pool_(kReadThreads),
       executor_(options_.cpus),
@@ -235,6 +234,7 @@ WorkerServer::~WorkerServer() {
     server_->Wait();
   }
   if (watch_.joinable()) watch_.join();
+  WaitForGoodbyes(kGoodbyes);
   memory_->Retire();
   shared_memory_->Retire();
 }
@@ -246,7 +246,13 @@ WorkerServer::Key WorkerServer::KeyOf(const Lease& lease) {
 
 WorkerBeat WorkerServer::MakeBeat() {
   MutexLock lock(&mutex_);
-  return state_->MakeBeat();
+  WorkerBeat beat = state_->MakeBeat();
+  const int64_t now = SteadyClock().NowNanos();
+  if (now - work_said_ns_ >= kWorkNanos) {
+    work_said_ns_ = now;
+    for (Work& work : ledger_.Report()) *beat.add_work() = std::move(work);
+  }
+  return beat;
 }
 
 void WorkerServer::AddRun(const Lease& lease) {
@@ -435,10 +441,17 @@ absl::StatusOr<BundleRun::Setup> WorkerServer::MakeSetup(const Lease& lease) {
   if (lease.has_sharing()) setup.environment.frames = shared_memory_;
   setup.environment.files = files->files;
   setup.keep = files;
+  setup.account = AccountOf(lease, files->manifest, setup.part);
+  setup.environment.padding = setup.account->padding();
+  PENSTOCK_RETURN_IF_ERROR(SetKept(*files, setup));
+  if (setup.plan->received != nullptr) {
+    setup.environment.receiver =
+        MakeReceiver(lease, files->manifest, setup.plan->received);
+  }
   const auto& by_worker = setup.plan->division.by_worker;
-  if (!by_worker) return setup;
+  if (!by_worker && !setup.plan->division.is_whole) return setup;
   // Where each worker runs all of it, each has an order of its own.
-  if (!by_worker->files && !by_worker->rows) {
+  if (by_worker && !by_worker->files && !by_worker->rows) {
     setup.seed = Combine(lease.seed(), lease.bundle());
   }
   // Nodes of other plans have the same names.
@@ -484,8 +497,11 @@ void WorkerServer::Survey(const Lease& lease) {
     absl::StatusOr<PlanPtr> plan = FindPlan(lease);
     if (WaitToRetry(plan.status(), tries)) continue;
     if (plan.ok()) {
+      const auto survey = [&](const plan::Distribution& inner) {
+        return SurveyInner(lease, **plan, inner);
+      };
       manifest = MakeManifest(**plan, files_, MakeEnvironment(**plan),
-                              instances_, lease.workers());
+                              instances_, lease.workers(), survey);
     } else {
       manifest = plan.status();
     }

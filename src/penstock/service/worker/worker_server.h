@@ -36,6 +36,7 @@
 #include "penstock/service/worker/productions.h"
 #include "penstock/service/worker/python_host.h"
 #include "penstock/service/worker/read_call.h"
+#include "penstock/service/worker/work_ledger.h"
 #include "penstock/service/worker/worker_state.h"
 #include "penstock/worker.pb.h"
 
@@ -61,8 +62,13 @@ class WorkerServer final {
         check_caller;
     std::vector<std::string> tags;     // of the machine, for people
     std::vector<std::string> allowed;  // what `files` allows, for people
+    // Whether `files` says where snapshots may be written; if not, where the
+    // user of this process has made one (kept_folder.h).
+    bool has_written_folders = false;
     CodeRules code;                    // whose Python it runs
-    std::string python;                // the interpreter for that
+    // Addresses of services that plans may have it read, besides `dispatcher`.
+    std::vector<std::string> services;
+    std::string python;        // the interpreter for that
     int64_t python_bytes = 0;  // of a process; 0: its share of memory_bytes
     EventLog* log = nullptr;   // null: nothing is said
     int cpus = 0;              // 0: all that there are
@@ -153,6 +159,8 @@ class WorkerServer final {
   absl::Status Listen();
   absl::StatusOr<std::shared_ptr<Productions>> MakeProductions();
   static Key KeyOf(const Lease& lease);
+  // One that nobody else draws; never 0.
+  static uint64_t NewWord();
 
   WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnReply(const WorkerReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -185,7 +193,18 @@ class WorkerServer final {
   void Survey(const Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PlanPtr> FindPlan(const Lease& lease);
   absl::StatusOr<BundleRun::Setup> MakeSetup(const Lease& lease);
+  std::shared_ptr<engine::Receiver> MakeReceiver(
+      const Lease& lease, const Manifest& manifest,
+      const std::shared_ptr<ReceivedSources>& sources) const;
+  absl::StatusOr<Manifest::Received> SurveyInner(
+      const Lease& lease, const ReadyPlan& plan,
+      const plan::Distribution& inner) ABSL_LOCKS_EXCLUDED(mutex_);
   engine::Environment MakeEnvironment(const ReadyPlan& plan) const;
+  // Has a share that is kept found by what it is made of.
+  absl::Status SetKept(const EpochFiles& files, RunSetup& setup) const;
+  std::shared_ptr<WorkLedger::Account> AccountOf(const Lease& lease,
+                                                 const Manifest& manifest,
+                                                 const engine::RunPart& part);
   // Whether it is worth trying again, after a while.
   bool WaitToRetry(const absl::Status& status, int tries)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -202,6 +221,7 @@ class WorkerServer final {
   engine::CacheStore caches_;
   const std::shared_ptr<engine::PaddingStats> padding_ =
       std::make_shared<engine::PaddingStats>();
+  WorkLedger ledger_{padding_};
   engine::Instances instances_;
   PythonHost python_;
   std::shared_ptr<Productions> productions_;
@@ -224,6 +244,7 @@ class WorkerServer final {
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t drain_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t heard_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // of the dispatcher; 0: never
+  int64_t work_said_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 
   // Each ends before what is above it.

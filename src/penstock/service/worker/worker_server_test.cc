@@ -95,7 +95,7 @@ TEST_F(WorkerServerTest, ANewReadingTakesThePlaceOfTheOneBefore) {
   Start();
   Offer(Map(Range(1000), AddConstant(1)), 1000, 1000);
   Grant(0);
-  Reading first(worker_->address());
+  TestReading first(worker_->address());
   first.Send(RequestOf(0, 0, 1));
   ASSERT_TRUE(first.Next().has_value());
   EXPECT_EQ(Read(0).items, Expected(0));
@@ -109,7 +109,7 @@ TEST_F(WorkerServerTest, SendsNoMoreThanItHasCreditFor) {
   Start();
   Offer(Map(Range(200'000), AddConstant(1)), 200'000, 200'000);
   Grant(0);
-  Reading reading(worker_->address());
+  TestReading reading(worker_->address());
   reading.Send(RequestOf(0, 0, 0));
   EXPECT_FALSE(reading.NextWithin(std::chrono::milliseconds(200)).has_value());
   Got got;
@@ -155,7 +155,7 @@ TEST_F(WorkerServerTest, AReadingMayComeBeforeItsLease) {
   Start();
   Offer(Map(Range(100), AddConstant(1)), 100, 10);
   dispatcher_.AwaitHeld(0);
-  Reading reading(worker_->address());
+  TestReading reading(worker_->address());
   reading.Send(RequestOf(4));
   Grant(4);
   Got got;
@@ -168,19 +168,19 @@ TEST_F(WorkerServerTest, AReadingMayComeBeforeItsLease) {
 TEST_F(WorkerServerTest, RefusesWhatIsMalformed) {
   Start();
   {
-    Reading reading(worker_->address());
+    TestReading reading(worker_->address());
     reading.Send(std::string("\xff\xff\xff\xff", 4));
     EXPECT_FALSE(reading.Next().has_value());
     EXPECT_EQ(reading.Finish().code(), absl::StatusCode::kInvalidArgument);
   }
   {
-    Reading reading(worker_->address());
+    TestReading reading(worker_->address());
     reading.HalfClose();
     EXPECT_FALSE(reading.Next().has_value());
     EXPECT_EQ(reading.Finish().code(), absl::StatusCode::kInvalidArgument);
   }
   {
-    Reading reading(worker_->address());
+    TestReading reading(worker_->address());
     ReadRequest request = RequestOf(0);
     request.set_local_key("a guess");
     reading.Send(request);
@@ -211,7 +211,7 @@ TEST_F(WorkerServerTest, LargeElementsTravelInPieces) {
   constexpr int64_t kBytes = int64_t{64} << 20;
   Offer(Large(2, kBytes), kBytes / 8 * 2, kBytes / 8 * 2);
   Grant(0);
-  Reading reading(worker_->address());
+  TestReading reading(worker_->address());
   reading.Send(RequestOf(0, 0, 1));  // one frame, however large
   uint64_t position = 0;
   bool has_ended = false;
@@ -244,7 +244,7 @@ TEST_F(WorkerServerTest, FullMemoryHoldsUpOnlyWhatIsNotRead) {
   for (uint64_t bundle = 0; bundle < 4; ++bundle) Grant(bundle);
   // The last is read first, though the others were begun before it.
   for (int bundle = 3; bundle >= 0; --bundle) {
-    Reading reading(worker_->address());
+    TestReading reading(worker_->address());
     reading.Send(RequestOf(static_cast<uint64_t>(bundle)));
     uint64_t items = 0;
     while (const std::optional<Piece> frame = NextFrame(reading)) {
@@ -315,7 +315,7 @@ TEST_F(WorkerServerTest, AReadingOutlivesTheBeginningOfADrain) {
   Start();
   Offer(Map(Range(200'000), AddConstant(1)), 200'000, 200'000);
   Grant(0);
-  Reading reading(worker_->address());
+  TestReading reading(worker_->address());
   reading.Send(RequestOf(0, 0, 1));
   Got got;
   std::optional<Piece> frame = NextFrame(reading);
@@ -355,7 +355,7 @@ TEST_F(WorkerServerTest, ASlowReadingIsHandedOverAfterAWholeFrame) {
   Start(options);
   Offer(Map(Range(200'000), AddConstant(1)), 200'000, 200'000);
   Grant(0);
-  Reading reading(worker_->address());
+  TestReading reading(worker_->address());
   reading.Send(RequestOf(0, 0, 1));
   Got got;
   std::optional<Piece> frame = NextFrame(reading);
@@ -385,7 +385,7 @@ TEST_F(WorkerServerTest, AClientOnTheSameHostReadsItsMemory) {
   Got got;
   std::vector<uint64_t> frames;
   {
-    Reading reading(worker_->address());
+    TestReading reading(worker_->address());
     ReadRequest request = RequestOf(1);
     request.set_local_key((*client)->key());
     reading.Send(request);

@@ -108,7 +108,7 @@ class WorkerServerTest : public testing::Test {
   }
 
   // A whole frame; nothing if the call is over.
-  static std::optional<Piece> NextFrame(Reading& reading) {
+  static std::optional<Piece> NextFrame(TestReading& reading) {
     std::optional<Piece> frame = reading.Next();
     if (!frame.has_value() || frame->header.has_place()) return frame;
     Check(*frame, 0);
@@ -160,7 +160,7 @@ class WorkerServerTest : public testing::Test {
   // Reads at most `max_frames`, to the end of the call if there are fewer.
   Got Read(uint64_t bundle, uint64_t from = 0, int max_frames = 1 << 30,
            uint64_t run = 1) {
-    Reading reading(worker_->address());
+    TestReading reading(worker_->address());
     reading.Send(RequestOf(bundle, from, kPlenty, run));
     Got got;
     while (got.frames < max_frames) {

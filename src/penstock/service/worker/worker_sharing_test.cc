@@ -101,10 +101,10 @@ TEST_F(WorkerSharingTest, WhatIsRevokedOfOneIsReadOnByTheOther) {
   GrantTo(1, 0);
   GrantTo(2, 0);
   dispatcher_.AwaitHeld(2);
-  Reading one(worker_->address());
+  TestReading one(worker_->address());
   one.Send(RequestOf(0, 0, 1, 1));
   ASSERT_TRUE(NextFrame(one).has_value());
-  Reading two(worker_->address());
+  TestReading two(worker_->address());
   two.Send(RequestOf(0, 0, 1, 2));
   Got got;
   std::optional<Piece> frame = NextFrame(two);
@@ -140,11 +140,11 @@ TEST_F(WorkerSharingTest, AReaderThatStandsStillHoldsOthersUpForATimeOnly) {
   GrantTo(2, 0);
   GrantTo(3, 0);  // of a reader that never comes
   dispatcher_.AwaitHeld(3);
-  Reading still(worker_->address());
+  TestReading still(worker_->address());
   still.Send(RequestOf(0, 0, 1, 1));
   ASSERT_TRUE(NextFrame(still).has_value());
   int64_t most = 0;
-  const auto count = [&](Reading& reading) {
+  const auto count = [&](TestReading& reading) {
     uint64_t items = 0;
     while (const std::optional<FrameHeader> frame = reading.NextHeader()) {
       if (frame->piece_offset() == 0) items += frame->items();
@@ -152,7 +152,7 @@ TEST_F(WorkerSharingTest, AReaderThatStandsStillHoldsOthersUpForATimeOnly) {
     }
     return items;
   };
-  Reading other(worker_->address());
+  TestReading other(worker_->address());
   other.Send(RequestOf(0, 0, kPlenty, 2));
   EXPECT_EQ(count(other), kRows);
   EXPECT_GT(Shared().evicted_frames(), 0);
@@ -179,12 +179,12 @@ TEST_F(WorkerSharingTest, AReaderThatIsFarBehindReadsFromDisk) {
   // On the same host, too: what is on disk is sent.
   auto client = LocalClient::Connect(worker_->local_socket());
   ASSERT_TRUE(client.ok()) << client.status();
-  Reading slow(worker_->address());
+  TestReading slow(worker_->address());
   ReadRequest request = RequestOf(0, 0, 1, 1);
   request.set_local_key((*client)->key());
   slow.Send(request);
   ASSERT_TRUE(NextFrame(slow).has_value());
-  Reading fast(worker_->address());
+  TestReading fast(worker_->address());
   fast.Send(RequestOf(0, 0, kPlenty, 2));
   std::vector<uint32_t> crcs;
   while (const std::optional<Piece> frame = NextFrame(fast)) {
@@ -219,9 +219,9 @@ TEST_F(WorkerSharingTest, WithSkipASlowReaderMissesSome) {
   GrantTo(1, 0, Sharing::SKIP);
   GrantTo(2, 0, Sharing::SKIP);
   dispatcher_.AwaitHeld(2);
-  Reading fast(worker_->address());
+  TestReading fast(worker_->address());
   fast.Send(RequestOf(0, 0, 1, 2));
-  Reading slow(worker_->address());
+  TestReading slow(worker_->address());
   slow.Send(RequestOf(0, 0, 1, 1));
   const std::optional<Piece> first = NextFrame(fast);
   const std::optional<Piece> slow_first = NextFrame(slow);
@@ -256,7 +256,7 @@ TEST_F(WorkerSharingTest, WhatIsGoneIsSaidToAFollower) {
   Lease lease = SharedLease(1, 0, Sharing::SKIP);
   lease.mutable_sharing()->set_is_following(true);
   dispatcher_.Grant(lease);
-  Reading reading(worker_->address());
+  TestReading reading(worker_->address());
   reading.Send(RequestOf(0));
   const std::optional<Piece> frame = NextFrame(reading);
   ASSERT_TRUE(frame.has_value());
@@ -307,10 +307,10 @@ TEST_F(WorkerSharingTest, ADrainWaitsForAllWhoRead) {
   Offer(Map(Range(kMany), AddConstant(1)), kMany, kMany);
   for (uint64_t run = 1; run <= 3; ++run) GrantTo(run, 0);
   dispatcher_.AwaitHeld(3);
-  std::vector<std::unique_ptr<Reading>> readings;
+  std::vector<std::unique_ptr<TestReading>> readings;
   std::vector<Got> got(2);
   for (uint64_t i = 0; i < 2; ++i) {
-    readings.push_back(std::make_unique<Reading>(worker_->address()));
+    readings.push_back(std::make_unique<TestReading>(worker_->address()));
     readings[i]->Send(RequestOf(0, 0, 1, i + 1));
     const std::optional<Piece> frame = NextFrame(*readings[i]);
     ASSERT_TRUE(frame.has_value());
@@ -350,7 +350,7 @@ TEST_F(WorkerSharingTest, ClientsOnTheSameHostLookAtTheSameFrames) {
     auto client = LocalClient::Connect(worker_->local_socket());
     ASSERT_TRUE(client.ok()) << client.status();
     clients.push_back(*std::move(client));
-    Reading reading(worker_->address());
+    TestReading reading(worker_->address());
     ReadRequest request = RequestOf(0, 0, kPlenty, i + 1);
     request.set_local_key(clients[i]->key());
     reading.Send(request);
@@ -430,7 +430,7 @@ TEST_F(WorkerSharingTest, WhatIsNotSharedGetsRoom) {
   constexpr int64_t kItems = kRows << 17;
   Offer(Large(kRows), kItems, kItems / 2);
   GrantTo(1, 0);
-  Reading shared(worker_->address());
+  TestReading shared(worker_->address());
   shared.Send(RequestOf(0));
   while (shared.NextHeader().has_value()) {
   }
@@ -438,7 +438,7 @@ TEST_F(WorkerSharingTest, WhatIsNotSharedGetsRoom) {
   Lease lease = LeaseOf(1);
   lease.mutable_epoch()->set_run(7);
   dispatcher_.Grant(lease);
-  Reading own(worker_->address());
+  TestReading own(worker_->address());
   own.Send(RequestOf(1, 0, kPlenty, 7));
   uint64_t items = 0;
   while (const auto frame = own.NextHeader()) {
