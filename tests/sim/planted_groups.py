@@ -20,8 +20,7 @@ def _tables() -> list[Mutant]:
         Mutant(
             "members have seeds of their own",
             groups,
-            "  if (request.states_size() == 0) "
-            "run.record.set_seed(other->record.seed());",
+            "  run.record.set_seed(other->record.seed());\n",
             "",
         ),
         Mutant(
@@ -58,6 +57,7 @@ def _rejoining() -> list[Mutant]:
     groups = f"{SERVICE}/dispatcher/dispatcher_groups.cc"
     state = f"{SERVICE}/dispatcher/dispatcher_state.cc"
     table = f"{SERVICE}/dispatcher/shared_table.cc"
+    places = f"{SERVICE}/protocol/checkpoint.cc"
     return [
         Mutant(
             "who comes back counts its rounds from 0",
@@ -73,21 +73,21 @@ def _rejoining() -> list[Mutant]:
         ),
         Mutant(
             "who comes back begins its bundles again",
-            groups,
-            "      progress.open[cursor.bundle()] = cursor.position();",
+            places,
+            "    progress.open[cursor.bundle()] = cursor.position();",
             "",
         ),
         Mutant(
             "who comes back has what is done once more",
-            groups,
-            "    progress.done.AddAll(BundleSet(place->state.done()));",
+            places,
+            "  progress.done.AddAll(BundleSet(state.done()));",
             "",
         ),
         Mutant(
             "who comes back forgets what the others inherited",
-            groups,
-            "    progress = Inherited(place->state);",
-            "",
+            places,
+            "  Progress progress = Inherited(state);",
+            "  Progress progress;",
         ),
         Mutant(
             "a round that was asked for may have gone by",
@@ -198,15 +198,15 @@ def _lanes() -> list[Mutant]:
         Mutant(
             "all have the first of what bundles leave over",
             rounds,
-            "        own = Slice(chunk, left, 1);",
-            "        own = Slice(chunk, 0, 1);",
+            "        own = Marked(Slice(chunk, left, 1), 1);",
+            "        own = Marked(Slice(chunk, 0, 1), 1);",
             _IN_STEP,
         ),
         Mutant(
             "a last round is given that is not whole",
             rounds,
-            "  if (round.rows >= lanes()) {",
-            "  if (round.rows > options_.distribution.consumer()) {",
+            "  if (round.rows >= lanes() || pads) {",
+            "  if (round.rows > options_.distribution.consumer() || pads) {",
             _IN_STEP,
         ),
         Mutant(
