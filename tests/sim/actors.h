@@ -44,8 +44,11 @@ struct Site {
   bool may_reader_end = false;  // any was told that nothing is left
   std::function<void()> restart_dispatcher;
 
-  // How often each was computed, by its production.
+  // How often each was computed, by its production, and which bundle that is.
   std::map<uint64_t, int> computed;
+  std::map<uint64_t, uint64_t> bundle_of_production;
+  uint64_t seed = 0;             // of a group; 0: nobody has opened
+  bool has_member_left = false;  // of it, any
 
   uint64_t ItemsOf(uint64_t bundle) const;
   // That a reader gets: in rounds, rounds and what is left.
@@ -131,6 +134,8 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   };
   void Beat();
   void Compute();
+  void Begin(const service::Lease& lease);
+  void Join(const service::Lease& lease);
   void OnComputed(const service::Lease& lease);
   void Go(std::shared_ptr<Reading> reading);
   // Nobody reads any more, or all was read.
@@ -166,6 +171,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
     std::optional<Saved> own;
     std::vector<service::ConsumerState> all;
     bool rejoins = false;  // a group that goes on, without a state
+    std::optional<uint64_t> from_round;  // that it knows it was at
   };
   ConsumerActor(Site& site, uint32_t slot, uint32_t slots, uint64_t number);
   void Start(Begin begin);
@@ -175,6 +181,8 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   void KillEngine();
   // It has had enough.
   void Leave();
+
+  std::string ToString() const;  // for people
 
   bool has_ended() const { return has_ended_; }
   bool has_failed() const { return has_failed_; }  // and was told so
@@ -189,6 +197,8 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   const std::optional<Saved>& saved() const { return saved_; }
   // Of the ledger, if it has joined others there.
   uint64_t first_row() const { return first_row_; }
+  // Items that it was told to have missed.
+  uint64_t missed() const;
 
  private:
   // Rows that go to the trainer together.
@@ -218,6 +228,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   void OnOpened(const EnginePtr& engine, const service::Opener& opener,
                 const service::OpenReply& reply);
   void Beat(const EnginePtr& engine);
+  void CheckSeed(uint64_t seed);
   void Act(const EnginePtr& engine,
            const service::ClientState::Actions& actions);
   bool OnFrame(const EnginePtr& engine, const std::string& address,
@@ -238,6 +249,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   Begin begin_;
   uint64_t request_ = 0;      // that opens; the trainer's, not an engine's
   bool is_resuming_ = false;  // it was opened, and `saved_` is where it is
+  bool has_taken_ = false;    // a frame, of any engine
   std::optional<Saved> saved_;
   std::vector<Item> ledger_;
   uint64_t first_row_ = 0;

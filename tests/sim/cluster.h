@@ -74,6 +74,7 @@ struct Plan {
   static Plan Of(uint64_t seed);
   static void MakeByWorker(Rng& shape, Plan& plan);
   static void MakeGroup(Rng& shape, Plan& plan);
+  void MakeQuiet();  // nothing happens
   bool is_calm() const;
   std::string ToString() const;
   bool is_by_worker() const { return is_static || is_each_worker; }

@@ -32,6 +32,24 @@ ConsumerActor::ConsumerActor(Site& site, uint32_t slot, uint32_t slots,
                              uint64_t number)
     : site_(site), slot_(slot), slots_(slots), number_(number) {}
 
+uint64_t ConsumerActor::missed() const {
+  return engine_->client ? engine_->client->missed_items() : 0;
+}
+
+std::string ConsumerActor::ToString() const {
+  std::string text = absl::StrCat("consumer ", number_, ": ", ledger_.size(),
+                                  " items", has_ended_ ? ", ended" : "");
+  if (!engine_ || !engine_->client) return text + ", not open";
+  const service::ClientBeat beat = engine_->client->MakeBeat();
+  absl::StrAppend(&text, ", wants ", beat.want(), ", waits for",
+                  beat.open_size() == 0 ? " none" : "");
+  for (const uint64_t bundle : beat.open()) absl::StrAppend(&text, " ", bundle);
+  for (const uint64_t bundle : beat.complete()) {
+    absl::StrAppend(&text, ", has ", bundle);
+  }
+  return text;
+}
+
 void ConsumerActor::Start(Begin begin) {
   begin_ = std::move(begin);
   engine_ = std::make_shared<Engine>();
@@ -49,8 +67,10 @@ void ConsumerActor::KillEngine() {
   if (is_dead_ || has_ended_ || has_left_) return;
   site_.world.Tell(absl::StrCat("the engine of consumer ", number_, " dies"));
   engine_ = std::make_shared<Engine>();
-  // An opening that was on its way is the same one still.
-  if (is_resuming_) ++request_;
+  // Whether its restore was heard is not known.
+  const bool is_loaded = begin_.own.has_value() || !begin_.all.empty();
+  if (is_loaded && !has_taken_) is_resuming_ = false;
+  ++request_;
   Open(engine_);
 }
 
@@ -78,6 +98,8 @@ void ConsumerActor::Open(const EnginePtr& engine) {
     group.set_lanes(static_cast<uint32_t>(site_.plan.lanes()));
     group.set_lane(site_.plan.is_in_rounds ? slot_ : 0);
     if (site_.plan.is_at_most_once) group.set_policy(service::Sharing::SKIP);
+    if (begin_.from_round) group.set_row(*begin_.from_round);
+    request.set_seed(number_);
   }
   if (is_resuming_) {
     *request.add_states() = JournalOf(*saved_).Wanted();
@@ -152,16 +174,37 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
     engine->expected = {from->since.begin(), from->since.end()};
   }
   engine->client.emplace(settings, reply, resumed);
+  CheckSeed(reply.seed());
   if (!from) engine->place = first_row_ = reply.row();
+  if (!from && begin_.from_round) {
+    if (reply.row() > *begin_.from_round) {
+      site_.failure = absl::StrCat("round ", *begin_.from_round,
+                                   " was asked for; got ", reply.row());
+      return;
+    }
+    engine->place = *begin_.from_round;
+    first_row_ = 0;  // it goes on with what it had
+  }
   engine->feed.emplace(
       RowFeed::Groups{
           site_.plan.group_size, site_.plan.group_rows, site_.plan.lanes(),
           slot_, [this](uint64_t bundle) { return site_.ItemsOf(bundle); }},
-      *engine->client, std::move(log), engine->place);
+      *engine->client, std::move(log), reply.row(), engine->place);
   // Where it is before the first row, too.
   saved_ = from ? *from : Saved{engine->feed->Seal(), engine->place, {}};
   is_resuming_ = true;
   Beat(engine);
+}
+
+// All that read a group's elements read those of one seed. When all others have
+// left, one that comes begins anew.
+void ConsumerActor::CheckSeed(uint64_t seed) {
+  if (!site_.plan.is_group()) return;
+  if (site_.has_member_left) return;
+  if (site_.seed == 0) site_.seed = seed;
+  if (site_.seed == seed) return;
+  site_.failure =
+      absl::StrCat("members have the seeds ", site_.seed, " and ", seed);
 }
 
 void ConsumerActor::Beat(const EnginePtr& engine) {
@@ -299,6 +342,7 @@ void ConsumerActor::Fill(Engine& engine) {
 void ConsumerActor::Take(Frame& frame) {
   frame.is_taken = true;
   engine_->has_taken = true;
+  has_taken_ = true;
   // The engine hears of it a little later; it may be dead by then.
   site_.world.After(
       site_.world.rng().Between(0, 20),
@@ -334,6 +378,7 @@ void ConsumerActor::Train() {
     }
     site_.world.Tell(absl::StrCat("consumer ", number_, " has ended"));
     has_ended_ = true;
+    site_.has_member_left = true;
     saved_ = Saved{engine.feed->Seal(), engine.feed->row(), {}};
     engine.feed->OnDelivered(engine.feed->row());
     SendRelease(engine.client->MakeRelease());
@@ -360,6 +405,7 @@ void ConsumerActor::Leave() {
   engine_->feed->OnDelivered(saved_->place + saved_->since.size());
   site_.world.Tell(absl::StrCat("consumer ", number_, " leaves"));
   has_left_ = true;
+  site_.has_member_left = true;
   const service::ReleaseRequest request = engine_->client->MakeRelease();
   SendRelease(request);
 }

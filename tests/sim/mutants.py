@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -19,10 +20,13 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from planted import Mutant, mutants
+import planted
+import planted_groups
+from planted import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/release"
+_PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest"]
 
 
 def _command(file: Path) -> list[str]:
@@ -33,10 +37,10 @@ def _command(file: Path) -> list[str]:
     raise SystemExit(f"mutants: no command compiles {file}")
 
 
-def _link(mutated: Path, out: Path) -> None:
-    """The simulator, with one object in place of the library's."""
+def _link(target: str, mutated: Path, out: Path) -> None:
+    """The target, with one object in place of the library's."""
     text = subprocess.run(
-        ["ninja", "-C", str(BUILD), "-t", "commands", "sim"],
+        ["ninja", "-C", str(BUILD), "-t", "commands", target],
         capture_output=True,
         text=True,
         check=True,
@@ -50,34 +54,60 @@ def _link(mutated: Path, out: Path) -> None:
 
 
 def _found(mutant: Mutant, seeds: int, folder: Path) -> str | None:
-    """The first seed that goes wrong, as the simulator tells it."""
+    """The first seed or test that goes wrong, as it is told."""
     source = ROOT / mutant.file
-    text = source.read_text()
-    if text.count(mutant.before) < 1:
-        raise SystemExit(
-            f"mutants: '{mutant.name}' no longer fits {mutant.file}"
-        )
     name = "".join(c if c.isalnum() else "_" for c in mutant.name)
     place = folder / name
     place.mkdir()
+    text = source.read_text().replace(mutant.before, mutant.after, 1)
     mutated = place / source.name
-    mutated.write_text(text.replace(mutant.before, mutant.after, 1))
+    if source.suffix == ".h":
+        # In the source of its name, which has all that uses it.
+        header = place / source.relative_to(ROOT / "src")
+        header.parent.mkdir(parents=True)
+        header.write_text(text)
+        source = source.with_suffix(".cc")
+        mutated = source
+    else:
+        mutated.write_text(text)
     command = _command(source)
+    command.insert(1, f"-I{place}")
     command[command.index("-o") + 1] = str(place / "mutant.o")
     command[command.index("-c") + 1] = str(mutated)
     command.append("-w")
     subprocess.run(command, cwd=BUILD, check=True)
-    _link(place / "mutant.o", place / "sim")
+    binary = place / ("penstock" if mutant.test else "sim")
+    _link(binary.name, place / "mutant.o", binary)
+    (place / "mutant.o").unlink()
+    if mutant.test:
+        command = [*_PYTEST, "-x", "-q", mutant.test]
+    else:
+        command = [str(binary), "--first", "1", str(seeds)]
     made = subprocess.run(
-        [str(place / "sim"), "--first", "1", str(seeds)],
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PENSTOCK_BINARY": str(binary)},
         capture_output=True,
         text=True,
         timeout=900,
     )
+    binary.unlink()
     if made.returncode == 0:
         return None
     lines = made.stdout.strip().splitlines()
-    return lines[-1].strip() if lines else f"ended by {made.returncode}"
+    failed = [line for line in lines if line.startswith("FAILED")]
+    if failed or lines:
+        return (failed or lines[-1:])[0].strip()
+    return f"ended by {made.returncode}"
+
+
+def unfit(mutants: list[Mutant]) -> list[str]:
+    """Those whose place in the sources is not there, or not the only one."""
+    return [
+        f"'{mutant.name}' no longer fits {mutant.file}"
+        for mutant in mutants
+        if (ROOT / mutant.file).read_text().count(mutant.before) != 1
+    ]
 
 
 def main() -> int:
@@ -86,7 +116,11 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10_000)
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    chosen = [m for m in mutants() if arguments.only in m.name]
+    mutants = [*planted.mutants(), *planted_groups.mutants()]
+    chosen = [m for m in mutants if arguments.only in m.name]
+    if wrong := unfit(chosen):
+        print("mutants: " + "\nmutants: ".join(wrong), file=sys.stderr)
+        return 2
     missed = 0
     with (
         tempfile.TemporaryDirectory() as folder,

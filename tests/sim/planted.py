@@ -13,9 +13,12 @@ class Mutant:
     file: str
     before: str
     after: str
+    # What finds it; nothing: a seed of the simulator.
+    test: str = ""
 
 
 def mutants() -> list[Mutant]:
+    """Of what is there for one reader, or several of one job."""
     dispatcher = f"{SERVICE}/dispatcher/dispatcher.cc"
     state = f"{SERVICE}/dispatcher/dispatcher_state.cc"
     grants = f"{SERVICE}/dispatcher/dispatcher_workers.cc"
@@ -34,7 +37,7 @@ def mutants() -> list[Mutant]:
             "replies before the binding is durable",
             dispatcher,
             "  if (writes.durable.empty() && pending_ == 0 && !is_full_ && "
-            "!has_failed_) {\n",
+            "!has_failed_ &&\n      !is_term_checked) {\n",
             "  if (true) {\n"
             "    commits_.Commit(writes.durable, term_,\n"
             "                    [](const absl::Status&) {});\n",
@@ -52,6 +55,19 @@ def mutants() -> list[Mutant]:
             "",
         ),
         Mutant(
+            "who was replaced refuses",
+            dispatcher,
+            "  const bool is_refused = !reply.ok();",
+            "  const bool is_refused = false;",
+        ),
+        Mutant(
+            "at most once, what nobody had is lost",
+            epoch,
+            "  if (settings_.visitation == AT_MOST_ONCE && "
+            "loss == Loss::kUnread) return;",
+            "",
+        ),
+        Mutant(
             "a zombie may write",
             terms,
             "absl::Status CheckTerm(uint64_t term, uint64_t current) {",
@@ -61,7 +77,7 @@ def mutants() -> list[Mutant]:
         Mutant(
             "bindings are not written",
             epoch,
-            "  record.set_slot(slot);\n  record.set_from(bundle.from);\n"
+            "  record.set_worker(bundle.maker);\n"
             "  writes.durable.push_back({KeyOf(kBindKey, number), "
             "Bytes(record)});",
             "",
@@ -77,13 +93,13 @@ def mutants() -> list[Mutant]:
         Mutant(
             "a binding is freed when its worker is lost",
             epoch,
-            "  const bool was_waiting = found.is_waiting;\n"
-            "  Unlend(bundle, found);",
-            "  const bool was_waiting = found.is_waiting;\n"
+            "  Unlend(bundle, found);\n"
+            "  if (settings_.visitation == EACH_WORKER) {",
             "  Unlend(bundle, found);\n"
             "  owned_[*found.slot].erase(bundle);\n"
             "  found.slot.reset();\n"
-            "  unowned_.insert(bundle);",
+            "  unowned_.insert(bundle);\n"
+            "  if (settings_.visitation == EACH_WORKER) {",
         ),
         Mutant(
             "a recovered binding has no owner",
@@ -166,7 +182,8 @@ def mutants() -> list[Mutant]:
         Mutant(
             "an unreadable bundle stays where it is",
             epoch,
-            "  Lose(found.worker, bundle, attempt, Loss::kUnreadable, writes);",
+            "  Lose(found.worker, bundle, attempt,\n"
+            "       is_unread ? Loss::kUnread : Loss::kUnreadable, writes);",
             "",
         ),
         Mutant(
@@ -350,8 +367,8 @@ def mutants() -> list[Mutant]:
         Mutant(
             "what a reader has as a whole is not its end",
             state,
-            "  if (state.HasNothingFor(beat.slot(), complete)) {",
-            "  if (state.HasNothingFor(beat.slot(), {})) {",
+            "  if (!is_early && state.HasNothingFor(beat.slot(), complete)) {",
+            "  if (!is_early && state.HasNothingFor(beat.slot(), {})) {",
         ),
         Mutant(
             "what was here as a whole is so for ever",
@@ -441,8 +458,8 @@ def mutants() -> list[Mutant]:
         Mutant(
             "a frame is taken twice",
             client,
-            "    bundle.received = end;",
-            "",
+            "    bundle.received = bundle.end = end;",
+            "    bundle.end = end;",
         ),
         Mutant(
             "who drains gives back what is read",

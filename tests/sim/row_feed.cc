@@ -7,9 +7,10 @@ namespace penstock::sim {
 using service::RowLog;
 
 RowFeed::RowFeed(const Groups& groups, service::ClientState& client,
-                 std::optional<RowLog> resumed, uint64_t first_row)
+                 std::optional<RowLog> resumed, uint64_t begin,
+                 uint64_t first_row)
     : groups_(groups), client_(client), next_row_(first_row) {
-  uint64_t row = first_row;
+  uint64_t row = begin;
   if (resumed) {
     row = resumed->begin();
     script_ = resumed->entries();

@@ -41,10 +41,12 @@ class RowFeed final {
     uint64_t lane = 0;
     std::function<uint64_t(uint64_t bundle)> items_of = {};
   };
-  // `client` outlives it. `resumed`: the journal that it goes on with, and the
-  // first row that is wanted of it.
+  // `client` outlives it. `resumed`: the journal that it goes on with; without
+  // one, its rows are numbered from `begin` on. None before `first_row` is
+  // given.
   RowFeed(const Groups& groups, service::ClientState& client,
-          std::optional<service::RowLog> resumed, uint64_t first_row);
+          std::optional<service::RowLog> resumed, uint64_t begin,
+          uint64_t first_row);
 
   // New items [first, first + count) of a bundle that has `of` of them.
   void OnItems(uint64_t bundle, uint64_t first, uint64_t count, uint64_t of);

@@ -12,6 +12,11 @@ constexpr int64_t kDrainStepMs = 50;
 constexpr int64_t kWaitMs = 50;  // for a lease
 constexpr int kMostWaits = 10;
 
+// Who follows and may miss it has what is there.
+bool MayCompute(const service::Sharing& sharing) {
+  return sharing.policy() != service::Sharing::SKIP || !sharing.is_following();
+}
+
 }  // namespace
 
 using service::FrameHead;
@@ -114,6 +119,9 @@ void WorkerActor::Beat() {
           }
           for (const Lease& lease : changes.added) {
             self->leases_[lease.attempt()] = lease;
+            if (lease.has_sharing() && self->state_.IsStarted(lease)) {
+              self->Join(lease);
+            }
           }
           self->Compute();
         };
@@ -152,26 +160,45 @@ void WorkerActor::Compute() {
       continue;
     }
     CheckIsIts(*lease);
-    runs_[lease->attempt()].lease = *lease;
-    auto items = static_cast<int64_t>(site_.ItemsOf(lease->bundle()));
-    if (lease->has_sharing()) {
-      const service::Sharing& sharing = lease->sharing();
-      const bool may_compute =
-          sharing.policy() != service::Sharing::SKIP || !sharing.is_following();
-      if (gone_.contains(sharing.production())) {
-        items = 0;  // it is here
-      } else if (may_compute) {
-        gone_[sharing.production()] = 0;
-        ++site_.computed[sharing.production()];
-      }
-    }
-    site_.world.After(1 + items * site_.world.rng().Between(1, 60),
-                      [self, lease = *lease] {
-                        if (self->is_dead_) return;
-                        self->OnComputed(lease);
-                        self->Compute();
-                      });
+    Begin(*lease);
   }
+}
+
+// Of what was begun for another.
+void WorkerActor::Join(const Lease& lease) {
+  if (gone_.contains(lease.sharing().production())) {
+    runs_[lease.attempt()].lease = lease;
+  } else if (MayCompute(lease.sharing())) {
+    Begin(lease);  // there was nothing to compute
+  }
+}
+
+void WorkerActor::Begin(const Lease& lease) {
+  runs_[lease.attempt()].lease = lease;
+  if (lease.has_sharing()) {
+    const auto [it, is_new] = site_.bundle_of_production.emplace(
+        lease.sharing().production(), lease.bundle());
+    if (it->second != lease.bundle()) {
+      site_.failure = "bundles " + std::to_string(it->second) + " and " +
+                      std::to_string(lease.bundle()) + " are one production";
+    }
+  }
+  auto items = static_cast<int64_t>(site_.ItemsOf(lease.bundle()));
+  if (lease.has_sharing()) {
+    const service::Sharing& sharing = lease.sharing();
+    if (gone_.contains(sharing.production())) {
+      items = 0;  // it is here
+    } else if (MayCompute(sharing)) {
+      gone_[sharing.production()] = 0;
+      ++site_.computed[sharing.production()];
+    }
+  }
+  site_.world.After(1 + items * site_.world.rng().Between(1, 60),
+                    [self = shared_from_this(), lease] {
+                      if (self->is_dead_) return;
+                      self->OnComputed(lease);
+                      self->Compute();
+                    });
 }
 
 void WorkerActor::OnComputed(const Lease& lease) {
@@ -221,7 +248,7 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
   };
   if (run == nullptr && lease->has_sharing() &&
       (gone_.contains(lease->sharing().production()) ||
-       lease->sharing().is_following() ||
+       lease->sharing().is_following() || state_.IsStarted(*lease) ||
        std::ranges::any_of(runs_, is_of_one))) {
     run = &runs_[lease->attempt()];  // begun for another
     run->lease = *lease;
