@@ -23,8 +23,8 @@ namespace penstock::service {
 //   of another job
 //   elsewhere               64, or as many as make 1024 bundles, or all
 //
-// and always at least division.least_rows; of shares that are kept, a multiple of
-// the above.
+// and always at least division.least_rows; of shares that are kept, a multiple
+// of the above.
 uint64_t RowsPerBundle(const plan::Division& division, uint64_t rows);
 
 // Finds out how another job is cut that the plan reads.

@@ -65,7 +65,7 @@ class WorkerServer final {
     // Whether `files` says where snapshots may be written; if not, where the
     // user of this process has made one (kept_folder.h).
     bool has_written_folders = false;
-    CodeRules code;                    // whose Python it runs
+    CodeRules code;  // whose Python it runs
     // Addresses of services that plans may have it read, besides `dispatcher`.
     std::vector<std::string> services;
     std::string python;        // the interpreter for that
