@@ -103,7 +103,8 @@ def measure(seconds):
 
     def jobs_of(name, batches, rows):
         source = ps.Dataset.from_tensor_slices(files)
-        ds = source.repeat(batches * rows // _FILES).map(decode).batch(rows)
+        times = -(-batches * rows // len(files))
+        ds = source.repeat(times).map(decode).batch(rows)
         return lambda i: ds.distribute(
             service.address,
             job=f"{name}-{i}",

@@ -412,7 +412,9 @@ TEST_F(ProductionsTest, LanesGoOnWhereTheyWere) {
 }
 
 TEST_F(ProductionsTest, ALaneThatIsFarBehindIsComputedAgain) {
-  Make(Batch(Map(Range(2 * kMany), AddConstant(1)), 4), 2 * kMany, kLittle);
+  // More than what two frames may hold, however large they come.
+  constexpr int64_t kRows = 8 * kMany;
+  Make(Batch(Map(Range(kRows), AddConstant(1)), 4), kRows, kLittle);
   Member one = Join(1, Sharing::WAIT, 2, 0);
   Member two = Join(2, Sharing::WAIT, 2, 1);
   Begin();
