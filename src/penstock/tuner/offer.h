@@ -31,8 +31,8 @@ struct PassWork {
   std::vector<KeptPlace> places;  // whose rows were computed before
 };
 
-// Reading back costs CPU, too: at 1 GB a second and core it was measured to be
-// less, with files in the page cache.
+// Reading back costs CPU, too. Shares of 400 kB rows, in the page cache,
+// took 1.1 ns a byte to read and send, of which sending is 0.3 to 0.5.
 inline constexpr double kReadNanosPerByte = 1;
 // A place is worth it if it spares so much of the CPU, and of a pass so much.
 inline constexpr double kLeastShare = 0.2;
