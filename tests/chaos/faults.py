@@ -12,7 +12,7 @@ from typing import TypeVar
 from cluster import Cluster
 from group import Group
 from plan import Fault
-from processes import Part, Worker
+from processes import Part, Worker, is_engine
 from proxy import Link
 from vanishing import file_fault
 
@@ -193,7 +193,8 @@ async def _stop_trainer(cluster: Cluster, fault: Fault) -> bool:
         os.kill(engine, signal.SIGSTOP)
     trainer.signal(signal.SIGSTOP)
     await asyncio.sleep(fault.seconds)
-    if engine is not None and trainer.engine_pid == engine:
+    # Its trainer may have been killed meanwhile: then it ends.
+    if engine is not None and is_engine(engine):
         os.kill(engine, signal.SIGCONT)
     trainer.signal(signal.SIGCONT)
     return True

@@ -44,6 +44,15 @@ async def state_at(http: int) -> dict[str, Any] | None:
     return await asyncio.get_running_loop().run_in_executor(None, get)
 
 
+def is_engine(pid: int) -> bool:
+    """Whether it runs, as an engine beside a trainer."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[1:2] == [b"engine"]
+
+
 class Part:
     """A process that can be started again. It ends with this one."""
 
@@ -219,11 +228,4 @@ class Trainer(Part):
             found = [int(pid) for pid in children.read_text().split()]
         except OSError:
             return None
-        for pid in found:
-            try:
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if words[1:2] == [b"engine"]:
-                return pid
-        return None
+        return next(filter(is_engine, found), None)
