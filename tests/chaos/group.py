@@ -217,13 +217,14 @@ class Group(AnyJob):
     def _judge_sharing(self, had: list[np.ndarray]) -> Verdict:
         verdicts = [compare([each["id"]], self.count) for each in had]
         wrong = ""
-        for i, each in enumerate(had[1:], 1):
-            # The last of the others may have left before it came.
-            others = [x["at"][-1] for x in (*had[:i], *had[i + 1 :])]
-            if each["at"][0] > max(others):
-                continue
-            if not np.array_equal(each["id"], had[0]["id"]):
-                wrong = f"member {i} had another order than member 0"
+        # One that comes after the others have left begins another group.
+        first, latest = 0, 0.0
+        for i in sorted(range(len(had)), key=lambda i: had[i]["at"][0]):
+            if had[i]["at"][0] > latest:
+                first = i
+            elif not np.array_equal(had[i]["id"], had[first]["id"]):
+                wrong = f"member {i} had another order than member {first}"
+            latest = max(latest, had[i]["at"][-1])
         return _sum(verdicts, wrong)
 
     def _judge_skipping(self, had: list[np.ndarray]) -> Verdict:

@@ -321,10 +321,14 @@ def test_explain_says_what_is_padding(wasteful):
 
 def test_explain_names_better_boundaries(wasteful):
     e, _ = wasteful
-    fix = e.fixes[-1]
-    assert fix.title.startswith(
-        "use bucket_by_sequence_length with bucket_boundaries=[11, 51] in "
-        "place of padded_batch_2 at "
+    # Ranked by its gain, which depends on what is slow here.
+    (fix,) = (
+        each
+        for each in e.fixes
+        if each.title.startswith(
+            "use bucket_by_sequence_length with bucket_boundaries=[11, 51] in "
+            "place of padded_batch_2 at "
+        )
     )
     assert "test_lengths.py" in fix.title
     assert "from 60 % to about 0 %" in fix.why
@@ -334,7 +338,8 @@ def test_explain_names_better_boundaries(wasteful):
 def test_a_trace_has_padding(wasteful):
     e, path = wasteful
     again = ps.explain_trace(path)
-    assert again.fixes[-1].title == e.fixes[-1].title
+    titles = [fix.title for fix in again.fixes]
+    assert titles == [fix.title for fix in e.fixes]
 
 
 def test_what_does_not_pad_says_nothing():
