@@ -361,6 +361,12 @@ absl::StatusOr<std::optional<OutFrame>> Productions::TakeAny(
   counts_.set_sent_again(counts_.sent_again() + (taken.was_had ? 1 : 0));
   counts_.set_skipped_items(counts_.skipped_items() + taken.skipped);
   if (taken.frame->is_end) reader.has_had_all = true;
+  // Nobody waits for one that looks at many frames: where there is no room, it
+  // gets bytes of its own.
+  if (reader.policy == FrameWindow::Policy::kSkip &&
+      options_.budget->used_bytes() > options_.budget->limit_bytes()) {
+    taken.frame->segment = kNoSegment;
+  }
   WakeStalled();
   return std::move(taken.frame);
 }

@@ -18,7 +18,6 @@
 #include "penstock/io/crc32c.h"
 #include "penstock/service/rpc/status.h"
 #include "penstock/service/worker/compress.h"
-#include "penstock/service/worker/local_frames.h"
 #include "penstock/worker.grpc.pb.h"
 
 namespace penstock::service {
@@ -223,7 +222,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     sending.memory = frame.memory;
     sending.data = frame.data;
     sending.bytes = frame.bytes;
-    if (peer_ != nullptr && frame.bytes > 0 && MayLend(frame)) {
+    if (peer_ != nullptr && frame.bytes > 0 && frame.segment != kNoSegment) {
       const std::optional<uint64_t> lent = peer_->Lend(frame.memory);
       if (!lent.has_value()) {
         End(absl::UnavailableError(
@@ -245,12 +244,6 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     sending.frame = std::move(frame);
     sending_ = std::move(sending);
     return true;
-  }
-
-  bool MayLend(const OutFrame& frame) const {
-    if (frame.segment == kNoSegment) return false;
-    return frame.segment < kFirstSharedSegment || !context_.may_lend_shared ||
-           context_.may_lend_shared();
   }
 
   void CompressInto(const OutFrame& frame, Sending& sending)

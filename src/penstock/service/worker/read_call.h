@@ -38,9 +38,6 @@ struct ReadContext {
       check_caller;
   std::function<WorkerReport()> report;
   LocalFrames* local = nullptr;  // null: no socket on this host
-  // Whether frames that several read may be looked at where they are. If not,
-  // they go to readers on this host as they go to others. Unset: they may.
-  std::function<bool()> may_lend_shared;
   Links links;
   std::atomic<uint64_t> sent_frames{0};
   std::atomic<uint64_t> sent_bytes{0};  // as they travel, or are shown

@@ -165,10 +165,6 @@ absl::Status WorkerServer::Listen() {
   reads_.local = local_.get();
   reads_.check_caller = options_.check_caller;
   reads_.report = [this] { return Report(); };
-  // Members of a group do not wait for one that looks at many frames.
-  reads_.may_lend_shared = [this] {
-    return output_->used_bytes() <= output_->limit_bytes();
-  };
   reads_.find = [this](const EpochId& epoch, uint64_t bundle, uint64_t from,
                        ReadContext::Found found) {
     Find(epoch, bundle, from, std::move(found));
