@@ -12,7 +12,7 @@ from typing import TypeVar
 from cluster import Cluster
 from group import Group
 from plan import Fault
-from processes import Part, Worker, is_engine
+from processes import Part, Trainer, Worker, is_engine
 from proxy import Link
 from vanishing import file_fault
 
@@ -179,12 +179,16 @@ async def _replace_trainer(cluster: Cluster, fault: Fault) -> bool:
     return True
 
 
-async def _stop_trainer(cluster: Cluster, fault: Fault) -> bool:
-    """The trainer, or the engine beside it with it."""
+def _pick_trainer(cluster: Cluster, fault: Fault) -> Trainer | None:
     job = cluster.job
     if job is None or job.is_over:
-        return False
-    trainer = _pick(job.trainers, fault)
+        return None
+    return _pick(job.trainers, fault)
+
+
+async def _stop_trainer(cluster: Cluster, fault: Fault) -> bool:
+    """The trainer, or the engine beside it with it."""
+    trainer = _pick_trainer(cluster, fault)
     if trainer is None:
         return False
     engine = trainer.engine_pid if fault.way else None
@@ -201,10 +205,7 @@ async def _stop_trainer(cluster: Cluster, fault: Fault) -> bool:
 
 
 async def _slow_trainer(cluster: Cluster, fault: Fault) -> bool:
-    job = cluster.job
-    if job is None or job.is_over:
-        return False
-    trainer = _pick(job.trainers, fault)
+    trainer = _pick_trainer(cluster, fault)
     if trainer is None:
         return False
     cluster.note(fault.kind, trainer.pid)

@@ -17,6 +17,13 @@ from typing import Any
 from penstock._engine import binary_path
 
 
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # It was killed before, and another is about to be started.
+
+
 def run(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [binary_path(), *args],

@@ -2,13 +2,11 @@
 
 import collections
 import itertools
-import os
-import signal
 import subprocess
 
 import numpy as np
 import pytest
-from servers import dispatcher, state_of, wait_until, worker
+from servers import dispatcher, kill, state_of, wait_until, worker
 
 import penstock as ps
 from penstock._engine import binary_path
@@ -28,13 +26,6 @@ def static(ds, service, sharding, **more):
 
 def numbers(ds):
     return [int(x) for x in ds]
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # It was killed before, and another is about to be started.
 
 
 def lines(folder, files, count=4):

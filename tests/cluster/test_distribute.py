@@ -4,11 +4,11 @@ import collections
 import json
 import os
 import random
-import signal
 import subprocess
 
 import numpy as np
 import pytest
+from servers import kill
 
 import penstock as ps
 from penstock._engine import binary_path
@@ -85,13 +85,6 @@ def outcomes(iterator, most=None):
         except ps.PenstockError as error:
             found.append(type(error).__name__)
     return found
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # It was killed before, and another is about to be started.
 
 
 def counted(rows):

@@ -3,9 +3,7 @@
 import collections
 import contextlib
 import json
-import os
 import random
-import signal
 
 import numpy as np
 import pytest
@@ -49,13 +47,6 @@ def plain(element):
 
 def rows(ds):
     return [plain(x) for x in ds]
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # It was killed before, and another is about to be started.
 
 
 def write_texts(folder, files=9):
@@ -220,7 +211,7 @@ def test_workers_that_die(who, order):
             had.append(int(x))
             if i % 7000 == 1000:
                 for service in victims:
-                    kill(random.choice(service.worker_pids[-3:]))
+                    servers.kill(random.choice(service.worker_pids[-3:]))
         assert sorted(had) == list(range(1, 40_001, 2))
         if order is not None:
             assert had == sorted(had)
@@ -240,9 +231,9 @@ def test_dispatchers_that_die():
         for i, batch in enumerate(ds):
             had += batch.tolist()
             if i == 100:
-                kill(first.dispatcher_pid)
+                servers.kill(first.dispatcher_pid)
             if i == 900:
-                kill(second.dispatcher_pid)
+                servers.kill(second.dispatcher_pid)
         assert sorted(had) == list(range(1, 40_001, 2))
 
 
