@@ -62,6 +62,17 @@ def test_nothing_is_copied(one_worker):
     assert sorted(seen) == sorted(i % 251 for i in range(400))
 
 
+def test_the_first_rows_are_not_sent(one_worker):
+    """The dispatcher says where a worker's memory is, before it is read."""
+    first, second = one_worker
+    ds = rows(4).distribute(f"penstock://{first.address}")
+    assert len(list(ds)) == 4
+    with urllib.request.urlopen(f"{second.pages}/state", timeout=10) as page:
+        (link,) = json.load(page)["links"]
+    assert int(link["bytes"]) >= 4 * _ROW
+    assert int(link.get("sent_bytes", 0)) == 0
+
+
 def test_rows_that_are_kept_stay_as_they_are(one_worker):
     first, _ = one_worker
     ds = rows(300).repeat().distribute(f"penstock://{first.address}")

@@ -460,6 +460,10 @@ std::vector<plan::Offer> Pass::offers() const {
 
 void Pass::StartReading(const ClientState::Read& read) {
   ReadRequest first;
+  // Known before the first frame is asked for, which may be large.
+  if (!read.local_socket.empty()) {
+    options_.link->OnSocket(read.address, read.local_socket);
+  }
   const std::shared_ptr<WorkerMemory> memory =
       options_.link->MemoryOf(read.address);
   {
@@ -478,9 +482,6 @@ void Pass::StartReading(const ClientState::Read& read) {
   if (compression != "none") {
     if (compression != "zstd") first.add_compressions(COMPRESSION_LZ4);
     if (compression != "lz4") first.add_compressions(COMPRESSION_ZSTD);
-  }
-  if (!read.local_socket.empty()) {
-    options_.link->OnSocket(read.address, read.local_socket);
   }
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
       options_.link->Worker(read.address);
