@@ -147,3 +147,44 @@ def test_doctor() -> None:
     safe = run("doctor", "--state-dir", "/nowhere")
     assert safe.returncode == 0
     assert "Nothing unsafe" in safe.stdout
+
+
+def test_doctor_of_a_worker(tmp_path: Path) -> None:
+    safe = run(
+        "doctor", "worker", "--dispatcher", "head:1", "--allow", str(tmp_path)
+    )
+    assert (safe.returncode, safe.stderr) == (0, "")
+    assert safe.stdout == "worker\nNothing unsafe or slow was found.\n"
+    bad = run(
+        *("doctor", "worker", "--dispatcher", "head:1", "--listen", "h:1"),
+        *("--insecure-i-know", "--allow-pickle", "--cpu", "100000"),
+        *("--memory", "1000", "--http", "0.0.0.0:5"),
+    )
+    assert bad.returncode == 1
+    for fault in (
+        "without TLS",
+        "no --token-file",
+        "everybody at 0.0.0.0:5",
+        "no --allow",
+        "--allow-pickle: whoever",
+        "slow: --cpu 100000",
+        "slow: --memory 1000",
+    ):
+        assert fault in bad.stdout
+    assert "would not start: expected --dispatcher" in run(
+        "doctor", "worker"
+    ).stdout
+    wrong = run("doctor", "workers")
+    assert wrong.returncode == 2
+    assert "expected dispatcher or worker first" in wrong.stderr
+
+
+def test_doctor_looks_at_both_where_the_environment_has_both() -> None:
+    found = run(
+        "doctor",
+        PENSTOCK_DISPATCHER_STATE_DIR="/nowhere",
+        PENSTOCK_WORKER_DISPATCHER="head:1",
+    )
+    assert found.returncode == 1
+    assert found.stdout.startswith("dispatcher\nNothing unsafe")
+    assert "worker\n- no --allow" in found.stdout

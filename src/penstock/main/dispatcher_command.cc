@@ -16,6 +16,7 @@
 #include "penstock/main/settings.h"
 #include "penstock/service/dispatcher/dispatcher_grpc.h"
 #include "penstock/service/dispatcher/worker_places.h"
+#include "penstock/service/rpc/gate.h"
 #include "penstock/service/windows/dispatcher_pages.h"
 #include "penstock/service/windows/http_server.h"
 #include "penstock/session/version.h"
@@ -48,32 +49,6 @@ const std::vector<Setting>& DispatcherSettings() {
        "a pipeline that no job uses for so long is deleted"},
   }));
   return *settings;
-}
-
-const Schema& DispatcherSchema() {
-  static const Schema* const schema = new Schema{
-      "dispatcher",
-      "",
-      "Runs a dispatcher: it shares out the work of jobs among workers. Says\n"
-      "where it listens when it is ready, and ends on SIGTERM.\n",
-      "penstock dispatcher --state-dir /var/lib/penstock --http 5051",
-      "PENSTOCK_DISPATCHER_",
-      "dispatcher",
-      DispatcherSettings()};
-  return *schema;
-}
-
-const Schema& DoctorSchema() {
-  static const Schema* const schema = new Schema{
-      "doctor",
-      "",
-      "Looks at the settings of a dispatcher, as `penstock dispatcher` would\n"
-      "read them, and lists those that are unsafe.\n",
-      "penstock doctor --listen 0.0.0.0:5050 --insecure-i-know",
-      "PENSTOCK_DISPATCHER_",
-      "dispatcher",
-      DispatcherSettings()};
-  return *schema;
 }
 
 // The flag may come again, and have several each time.
@@ -146,6 +121,19 @@ int Failed(const absl::Status& status) {
 
 }  // namespace
 
+const Schema& DispatcherSchema() {
+  static const Schema* const schema = new Schema{
+      "dispatcher",
+      "",
+      "Runs a dispatcher: it shares out the work of jobs among workers. Says\n"
+      "where it listens when it is ready, and ends on SIGTERM.\n",
+      "penstock dispatcher --state-dir /var/lib/penstock --http 5051",
+      "PENSTOCK_DISPATCHER_",
+      "dispatcher",
+      DispatcherSettings()};
+  return *schema;
+}
+
 int RunDispatcher(const std::vector<std::string>& args) {
   const ReadResult read = ReadSettings(DispatcherSchema(), args);
   if (!read.settings) return read.exit_code;
@@ -188,41 +176,26 @@ int RunDispatcher(const std::vector<std::string>& args) {
   return 0;
 }
 
-int RunDoctor(const std::vector<std::string>& args) {
-  const ReadResult read = ReadSettings(DoctorSchema(), args);
-  if (!read.settings) return read.exit_code;
-  const Settings& settings = *read.settings;
+std::vector<std::string> DispatcherFaults(const Settings& settings) {
   const DispatcherServer::Options options = OptionsOf(settings);
-  std::vector<std::string> unsafe =
-      rpc::UnsafeSettings(options.listen, options.security);
-  const auto credentials =
-      rpc::MakeServerCredentials(options.listen, options.security);
-  if (!credentials.ok()) {
-    unsafe.push_back(absl::StrCat("it would not start: ",
-                                  std::string(credentials.status().message())));
-  }
-  if (const auto gate = rpc::Gate::Make(options.security.token_file);
-      !gate.ok()) {
-    unsafe.push_back(absl::StrCat("it would not start: ",
-                                  std::string(gate.status().message())));
+  std::vector<std::string> faults = ServerFaults(settings);
+  for (const absl::Status& status :
+       {ExpectFlagsAlone(settings), CheckTimes(settings),
+        CheckWorkers(settings),
+        rpc::Gate::Make(options.security.token_file).status()}) {
+    if (!status.ok()) faults.push_back(WouldNotStart(status));
   }
   if (options.state_dir.empty()) {
-    unsafe.push_back(
-        "no --state-dir: jobs do not survive a restart of the dispatcher");
+    faults.push_back(
+        "no --state-dir: jobs do not survive a restart of the dispatcher; "
+        "give a folder of its own");
   } else if (struct stat found; stat(options.state_dir.c_str(), &found) == 0 &&
                                 (found.st_mode & 022) != 0) {
-    unsafe.push_back(absl::StrFormat("others can write to '%s' (mode %04o)",
-                                     options.state_dir, found.st_mode & 07777));
+    faults.push_back(absl::StrFormat(
+        "others can write to '%s' (mode %04o): chmod 700 %s", options.state_dir,
+        found.st_mode & 07777, options.state_dir));
   }
-  if (!settings.text("http").empty() &&
-      !rpc::IsLoopback(windows::WithHost(settings.text("http")))) {
-    unsafe.push_back(
-        absl::StrCat("names of jobs and workers are shown to everybody at ",
-                     settings.text("http")));
-  }
-  for (const std::string& each : unsafe) std::cout << "- " << each << "\n";
-  if (unsafe.empty()) std::cout << "Nothing unsafe was found.\n";
-  return unsafe.empty() ? 0 : 1;
+  return faults;
 }
 
 }  // namespace penstock

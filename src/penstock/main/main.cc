@@ -19,6 +19,7 @@
 #include "penstock/main/admin_command.h"
 #include "penstock/main/certs_command.h"
 #include "penstock/main/dispatcher_command.h"
+#include "penstock/main/doctor_command.h"
 #include "penstock/main/find_python.h"
 #include "penstock/main/functions_python.h"
 #include "penstock/main/meta_command.h"
@@ -48,7 +49,7 @@ constexpr char kHelp[] =
   penstock code zip NAME -o FILE.zip     modules, as workers get them
   penstock code hash FILE.zip            what to accept them by
   penstock certs DIR [--host NAME]       certificates for development
-  penstock doctor                        unsafe settings of a dispatcher
+  penstock doctor [dispatcher|worker]    unsafe or slow settings, and the fix
   penstock meta check DIR                is a dispatcher's store whole?
   penstock meta salvage DIR NEW          a new store of what is whole
   penstock functions --python            the native functions, as Python

@@ -47,6 +47,27 @@ rpc::ServerSecurity SecurityOf(const Settings& settings) {
   return security;
 }
 
+std::vector<std::string> ServerFaults(const Settings& settings) {
+  const std::string listen = settings.text("listen");
+  const rpc::ServerSecurity security = SecurityOf(settings);
+  std::vector<std::string> faults = rpc::UnsafeSettings(listen, security);
+  if (const auto credentials = rpc::MakeServerCredentials(listen, security);
+      !credentials.ok()) {
+    faults.push_back(WouldNotStart(credentials.status()));
+  }
+  const std::string http = settings.text("http");
+  if (!http.empty() && !rpc::IsLoopback(windows::WithHost(http))) {
+    faults.push_back(absl::StrCat("names of jobs and workers are shown to ",
+                                  "everybody at ", http,
+                                  "; give a port alone"));
+  }
+  return faults;
+}
+
+std::string WouldNotStart(const absl::Status& why) {
+  return absl::StrCat("it would not start: ", std::string(why.message()));
+}
+
 EventLog& StartLog(const Settings& settings, const std::string& part) {
   EventLog::Options options;
   options.part = part;

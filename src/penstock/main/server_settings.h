@@ -20,6 +20,9 @@ namespace penstock {
 std::vector<Setting> WithServerSettings(std::vector<Setting> own);
 
 rpc::ServerSecurity SecurityOf(const Settings& settings);
+// What of these, and of --listen, is unsafe, or keeps it from starting.
+std::vector<std::string> ServerFaults(const Settings& settings);
+std::string WouldNotStart(const absl::Status& why);
 // Lines on standard error, those of gRPC included (such as of callers whose
 // certificates are refused). Lives for ever. To be called once.
 EventLog& StartLog(const Settings& settings, const std::string& part);

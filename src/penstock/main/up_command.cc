@@ -9,11 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -23,10 +26,26 @@
 #include "penstock/base/status.h"
 #include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
+#include "penstock/main/worker_command.h"
 #include "penstock/service/rpc/server.h"
 
 namespace penstock {
 namespace {
+
+// What each worker is told as well.
+constexpr std::string_view kOfWorkers[] = {
+    "cpu",   "memory",     "allow",        "snapshots", "allow-services",
+    "spill", "code-allow", "allow-pickle", "python",    "python-memory"};
+
+bool IsOfWorkers(const Setting& setting) {
+  return std::ranges::find(kOfWorkers, setting.name) != std::end(kOfWorkers);
+}
+
+std::vector<Setting> WithWorkerSettings(std::vector<Setting> own) {
+  std::ranges::copy_if(WorkerSchema().settings, std::back_inserter(own),
+                       IsOfWorkers);
+  return own;
+}
 
 const Schema& UpSchema() {
   static const Schema* const schema = new Schema{
@@ -34,33 +53,16 @@ const Schema& UpSchema() {
       "",
       "Runs a dispatcher and some workers on this machine, for trying it out.\n"
       "Those that die are started again; a worker that was told to go stays\n"
-      "away. Ctrl-C ends all.\n",
+      "away. Ctrl-C ends all. Flags that `penstock worker` has, too, are for\n"
+      "each worker.\n",
       "penstock up --workers 2\n  ds = "
       "ds.distribute(\"penstock://localhost:5050\")",
       "PENSTOCK_UP_",
       "up",
-      {
+      WithWorkerSettings({
           {"workers", SettingKind::kNumber, "N", "2", "worker processes"},
           {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:5050",
            "where the dispatcher is called; port 0: one that is free"},
-          {"cpu", SettingKind::kNumber, "N", "0",
-           "cores for each worker; 0: all that it may use"},
-          {"memory", SettingKind::kNumber, "BYTES", "0",
-           "for each worker; 0: half of what it may use"},
-          {"allow", SettingKind::kTexts, "DIR", "",
-           "a folder whose files workers may read; may come again"},
-          {"snapshots", SettingKind::kTexts, "DIR", "",
-           "a folder where workers may write snapshots; may come again"},
-          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
-           "a service that workers may read, besides this; may come again"},
-          {"code-allow", SettingKind::kTexts, "CODE", "",
-           "Python that workers run: any, sha256:HASH, or a folder of zips; "
-           "may "
-           "come again"},
-          {"allow-pickle", SettingKind::kSwitch, "", "",
-           "workers run Python functions that come as pickles"},
-          {"python", SettingKind::kText, "PATH", "",
-           "the interpreter for these; none: beside the binary, or python3"},
           {"state-dir", SettingKind::kText, "DIR", "",
            "what the dispatcher must not forget; none: forgotten at the end"},
           {"log", SettingKind::kSwitch, "", "", "says what all of them do"},
@@ -70,7 +72,7 @@ const Schema& UpSchema() {
            "prints a line of JSON for each process that is ready"},
           {"parent", SettingKind::kNumber, "PID", "0",
            "ends when that process does; 0: with nobody"},
-      }};
+      })};
   return *schema;
 }
 
@@ -206,26 +208,16 @@ std::vector<std::string> WorkerArgs(const Settings& settings,
                                     const std::string& dispatcher) {
   std::vector<std::string> args = {"--listen", kAnyPort, "--dispatcher",
                                    dispatcher};
-  for (const char* name : {"cpu", "memory"}) {
-    if (settings.number(name) == 0) continue;
-    args.push_back(absl::StrCat("--", name));
-    args.push_back(settings.text(name));
-  }
-  for (const std::string& folder : settings.texts("allow")) {
-    args.insert(args.end(), {"--allow", folder});
-  }
-  for (const std::string& folder : settings.texts("snapshots")) {
-    args.insert(args.end(), {"--snapshots", folder});
-  }
-  for (const std::string& service : settings.texts("allow-services")) {
-    args.insert(args.end(), {"--allow-services", service});
-  }
-  for (const std::string& code : settings.texts("code-allow")) {
-    args.insert(args.end(), {"--code-allow", code});
-  }
-  if (settings.is_on("allow-pickle")) args.push_back("--allow-pickle");
-  if (!settings.text("python").empty()) {
-    args.insert(args.end(), {"--python", settings.text("python")});
+  for (const Setting& each : WorkerSchema().settings) {
+    if (!IsOfWorkers(each) || settings.source(each.name).empty()) continue;
+    const std::string flag = absl::StrCat("--", std::string(each.name));
+    if (each.kind == SettingKind::kSwitch) {
+      if (settings.is_on(each.name)) args.push_back(flag);
+      continue;
+    }
+    for (const std::string& value : settings.texts(each.name)) {
+      args.insert(args.end(), {flag, value});
+    }
   }
   args.push_back(LogFlag(settings));
   return args;

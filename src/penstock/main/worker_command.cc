@@ -39,55 +39,6 @@ constexpr absl::Duration kLook = absl::Milliseconds(200);
 // To services whose jobs it has read.
 constexpr absl::Duration kGoodbyes = absl::Seconds(1);
 
-const Schema& WorkerSchema() {
-  static const Schema* const schema = new Schema{
-      "worker",
-      "",
-      "Runs a worker: it computes input data for trainers elsewhere. Prints "
-      "one\n"
-      "line with its address when it can be read from. SIGTERM: it gives its\n"
-      "work to others and ends within 30 s; a second signal ends it at once.\n",
-      "penstock worker --dispatcher head:5050 --listen 0.0.0.0:5051 "
-      "--advertise worker7\n    --allow /data --tls-ca ca.pem --tls-cert "
-      "server.pem --tls-key server.key",
-      "PENSTOCK_WORKER_",
-      "worker",
-      WithServerSettings({
-          {"dispatcher", SettingKind::kText, "HOST:PORT", "",
-           "whose work it does; needed"},
-          {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:0",
-           "where it is read from; port 0: one that is free"},
-          {"advertise", SettingKind::kText, "HOST[:PORT]", "",
-           "what trainers reach it by; none: as in --listen"},
-          {"allow", SettingKind::kTexts, "DIR", "",
-           "a folder whose files it may read; may come again"},
-          {"snapshots", SettingKind::kTexts, "DIR", "",
-           "a folder where it may write snapshots; may come again"},
-          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
-           "a service that pipelines may read, besides its own; may come "
-           "again"},
-          {"cpu", SettingKind::kNumber, "N", "0",
-           "threads that compute; 0: all that it may use"},
-          {"memory", SettingKind::kNumber, "BYTES", "0",
-           "for rows and frames; 0: half of what it may use"},
-          {"spill", SettingKind::kNumber, "BYTES", "0",
-           "on disk, for readers far behind others who share; 0: none"},
-          {"code-allow", SettingKind::kTexts, "CODE", "",
-           "Python that it runs: any, sha256:HASH, or a folder of zips; may "
-           "come "
-           "again"},
-          {"allow-pickle", SettingKind::kSwitch, "", "",
-           "runs Python functions of trainers that come as pickles"},
-          {"python", SettingKind::kText, "PATH", "",
-           "the interpreter for these; none: beside the binary, or python3"},
-          {"python-memory", SettingKind::kNumber, "BYTES", "0",
-           "of each of its processes; 0: a core's share of --memory"},
-          {"tags", SettingKind::kTexts, "WORD", "",
-           "shown with it to people; may come again"},
-      })};
-  return *schema;
-}
-
 int Failed(const absl::Status& status) {
   std::cerr << "penstock worker: " << status.message() << "\n";
   return absl::IsInvalidArgument(status) ? 2 : 1;
@@ -175,12 +126,14 @@ WorkerServer::Options OptionsOf(const Settings& settings) {
 
 std::vector<std::string> UnsafeCode(const service::CodeRules& rules) {
   std::vector<std::string> unsafe;
-  const char* const who = "whoever may open jobs runs programs as this user";
+  const char* const who =
+      ": whoever may open jobs runs programs as this user; accept code by its "
+      "hash (`penstock code hash`)";
   if (rules.accepts_any()) {
-    unsafe.push_back(absl::StrCat("--code-allow any: ", who));
+    unsafe.push_back(absl::StrCat("--code-allow any", who));
   }
   if (rules.accepts_pickles()) {
-    unsafe.push_back(absl::StrCat("--allow-pickle: ", who));
+    unsafe.push_back(absl::StrCat("--allow-pickle", who));
   }
   return unsafe;
 }
@@ -220,6 +173,96 @@ absl::Status AwaitEnd(const WorkerServer& worker, const sigset_t& signals) {
 }
 
 }  // namespace
+
+const Schema& WorkerSchema() {
+  static const Schema* const schema = new Schema{
+      "worker",
+      "",
+      "Runs a worker: it computes input data for trainers elsewhere. Prints "
+      "one\n"
+      "line with its address when it can be read from. SIGTERM: it gives its\n"
+      "work to others and ends within 30 s; a second signal ends it at once.\n",
+      "penstock worker --dispatcher head:5050 --listen 0.0.0.0:5051 "
+      "--advertise worker7\n    --allow /data --tls-ca ca.pem --tls-cert "
+      "server.pem --tls-key server.key",
+      "PENSTOCK_WORKER_",
+      "worker",
+      WithServerSettings({
+          {"dispatcher", SettingKind::kText, "HOST:PORT", "",
+           "whose work it does; needed"},
+          {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:0",
+           "where it is read from; port 0: one that is free"},
+          {"advertise", SettingKind::kText, "HOST[:PORT]", "",
+           "what trainers reach it by; none: as in --listen"},
+          {"allow", SettingKind::kTexts, "DIR", "",
+           "a folder whose files it may read; may come again"},
+          {"snapshots", SettingKind::kTexts, "DIR", "",
+           "a folder where it may write snapshots; may come again"},
+          {"allow-services", SettingKind::kTexts, "HOST:PORT", "",
+           "a service that pipelines may read, besides its own; may come "
+           "again"},
+          {"cpu", SettingKind::kNumber, "N", "0",
+           "threads that compute; 0: all that it may use"},
+          {"memory", SettingKind::kNumber, "BYTES", "0",
+           "for rows and frames; 0: half of what it may use"},
+          {"spill", SettingKind::kNumber, "BYTES", "0",
+           "on disk, for readers far behind others who share; 0: none"},
+          {"code-allow", SettingKind::kTexts, "CODE", "",
+           "Python that it runs: any, sha256:HASH, or a folder of zips; may "
+           "come "
+           "again"},
+          {"allow-pickle", SettingKind::kSwitch, "", "",
+           "runs Python functions of trainers that come as pickles"},
+          {"python", SettingKind::kText, "PATH", "",
+           "the interpreter for these; none: beside the binary, or python3"},
+          {"python-memory", SettingKind::kNumber, "BYTES", "0",
+           "of each of its processes; 0: a core's share of --memory"},
+          {"tags", SettingKind::kTexts, "WORD", "",
+           "shown with it to people; may come again"},
+      })};
+  return *schema;
+}
+
+std::vector<std::string> WorkerFaults(const Settings& settings) {
+  std::vector<std::string> faults = ServerFaults(settings);
+  const auto rules = service::CodeRules::Make(settings.texts("code-allow"),
+                                              settings.is_on("allow-pickle"));
+  for (const absl::Status& status :
+       {Check(settings), MakeGate(SecurityOf(settings)).status(),
+        rules.status()}) {
+    if (!status.ok()) faults.push_back(WouldNotStart(status));
+  }
+  if (settings.texts("allow").empty()) {
+    faults.push_back(
+        "no --allow: whoever may open jobs has it read every file that this "
+        "user may read; give the folders of the data");
+  }
+  if (rules.ok()) {
+    for (const std::string& each : UnsafeCode(*rules)) faults.push_back(each);
+    if (!rules->accepts_none() && geteuid() == 0) {
+      faults.push_back(
+          "it runs Python of trainers as root; start it as a user of its own");
+    }
+  }
+  const session::HostLimits limits = session::FindHostLimits();
+  if (const int64_t cpu = settings.number("cpu"); cpu > limits.cpus) {
+    faults.push_back(absl::StrCat("slow: --cpu ", cpu, ", but it may use ",
+                                  limits.cpus, " cores; leave it out"));
+  }
+  const int64_t memory = settings.number("memory");
+  if (memory > limits.memory_bytes) {
+    faults.push_back(absl::StrCat(
+        "--memory ", memory, ", but it may use ", limits.memory_bytes,
+        " bytes, and is killed beyond that; leave it out"));
+  }
+  constexpr int64_t kLittleMemory = int64_t{64} << 20;
+  if (memory > 0 && memory < kLittleMemory) {
+    faults.push_back(absl::StrCat("slow: --memory ", memory,
+                                  " holds few batches; give at least ",
+                                  kLittleMemory, ", or leave it out"));
+  }
+  return faults;
+}
 
 int RunWorker(const std::vector<std::string>& args) {
   const ReadResult read = ReadSettings(WorkerSchema(), args);

@@ -125,7 +125,8 @@ std::vector<std::string> UnsafeSettings(const std::string& address,
   if (!IsLoopback(address) && is_plain) {
     unsafe.push_back(absl::StrCat(
         "'", address, "' is open to the network without TLS: everybody who ",
-        "can reach it may read and change what it holds"));
+        "can reach it may read and change what it holds; give --tls-ca, ",
+        "--tls-cert and --tls-key"));
   }
   if (!is_plain) {
     struct stat found;
@@ -137,12 +138,12 @@ std::vector<std::string> UnsafeSettings(const std::string& address,
     }
   }
   if (is_plain && !security.token_file.empty() && !IsLoopback(address)) {
-    unsafe.push_back("tokens travel in plain text");
+    unsafe.push_back("tokens travel in plain text without TLS");
   }
   if (security.token_file.empty() && !IsLoopback(address)) {
     unsafe.push_back(
         "no --token-file: whoever may call at all may also drain workers and "
-        "cancel jobs");
+        "cancel jobs; give a file with words for roles");
   }
   return unsafe;
 }
