@@ -171,9 +171,10 @@ def test_doctor_of_a_worker(tmp_path: Path) -> None:
         "slow: --memory 1000",
     ):
         assert fault in bad.stdout
-    assert "would not start: expected --dispatcher" in run(
-        "doctor", "worker"
-    ).stdout
+    assert (
+        "would not start: expected --dispatcher"
+        in run("doctor", "worker").stdout
+    )
     wrong = run("doctor", "workers")
     assert wrong.returncode == 2
     assert "expected dispatcher or worker first" in wrong.stderr
