@@ -139,15 +139,16 @@ void Production::LoadAsSpares(const RoundMaker::Rounds& rounds) {
       position_ < before ? std::min(before - position_, count) : 0;
   position_ += had;
   if (had == count) return;
-  const auto add = [&](const Chunk& chunk, int64_t row, int64_t items) {
-    if (!spares_.Fits(chunk)) LoadForAll(spares_, /*is_spare=*/true);
-    spares_.Append(chunk, row, items);
-  };
-  for (const RoundMaker::Row& row : rounds.rows) add(*row.chunk, row.row, 1);
+  for (const auto& row : rounds.rows) AddSpares(*row.chunk, row.row, 1);
   if (!rounds.rows.empty()) return;
   const int64_t lanes = options_.split->lanes();
-  add(*rounds.chunk, rounds.begin + static_cast<int64_t>(had) * lanes,
-      static_cast<int64_t>(count - had) * lanes);
+  AddSpares(*rounds.chunk, rounds.begin + static_cast<int64_t>(had) * lanes,
+            static_cast<int64_t>(count - had) * lanes);
+}
+
+void Production::AddSpares(const Chunk& chunk, int64_t row, int64_t items) {
+  if (!spares_.Fits(chunk)) LoadForAll(spares_, /*is_spare=*/true);
+  spares_.Append(chunk, row, items);
 }
 
 void Production::LoadRounds(const RoundMaker::Rounds& rounds) {
@@ -177,10 +178,7 @@ void Production::FinishRounds() {
   const RoundMaker::Rest rest = rounds_.Finish();
   for (const auto& each : rest.rounds) LoadRounds(each);
   FlushRounds();
-  for (const RoundMaker::Row& row : rest.spares) {
-    if (!spares_.Fits(*row.chunk)) LoadForAll(spares_, /*is_spare=*/true);
-    spares_.Append(*row.chunk, row.row, 1);
-  }
+  for (const auto& row : rest.spares) AddSpares(*row.chunk, row.row, 1);
   LoadForAll(spares_, /*is_spare=*/true);
 }
 

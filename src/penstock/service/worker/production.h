@@ -68,6 +68,7 @@ class Production final : public engine::Task {
   void LoadRounds(const RoundMaker::Rounds& rounds);
   // Split: rounds of another size, whose items go to all.
   void LoadAsSpares(const RoundMaker::Rounds& rounds);
+  void AddSpares(const Chunk& chunk, int64_t row, int64_t items);
   void FlushRounds();
   void FinishRounds();
   void LoadForAll(ChunkBuilder& rows, bool is_spare);
