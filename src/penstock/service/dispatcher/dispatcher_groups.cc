@@ -63,6 +63,25 @@ const DispatcherState::Run* DispatcherState::LiveMember(const Group& group,
   return found;
 }
 
+const DispatcherState::Run* DispatcherState::EndedMember(
+    const OpenRequest& request, uint64_t founder) const {
+  const Group& group = request.group();
+  if (group.lanes() == 0) return nullptr;
+  const Run* found = nullptr;
+  for (const auto& [name, run] : runs_) {
+    const Group& its = run.record.group();
+    if (name == request.job() || !IsSameGroup(its, group) || run.resized ||
+        its.lanes() != group.lanes() || its.founder() == founder ||
+        run.record.plan() != request.plan()) {
+      continue;
+    }
+    if (found == nullptr || found->record.group().founder() < its.founder()) {
+      found = &run;
+    }
+  }
+  return found;
+}
+
 absl::Status DispatcherState::CheckResize(const OpenRequest& request) const {
   const ConsumerState& from = request.group().resized_from();
   if (request.states_size() > 0 || request.group().lanes() == 0 ||
@@ -153,8 +172,8 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
   return absl::OkStatus();
 }
 
-void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
-                                Run& run) {
+void DispatcherState::JoinGroup(const OpenRequest& request, uint64_t founder,
+                                int64_t now_ms, Run& run) {
   Group& group = *run.record.mutable_group();
   group = request.group();
   group.set_founder(run.record.run());
@@ -175,6 +194,8 @@ void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
     }
   }
   const Run* other = LiveMember(group, request.job(), now_ms);
+  const bool is_new = request.states_size() == 0 && !group.has_resized_from();
+  if (other == nullptr && is_new) other = EndedMember(request, founder);
   if (other == nullptr || other->record.group().lanes() != group.lanes()) {
     return;
   }

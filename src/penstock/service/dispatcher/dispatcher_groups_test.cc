@@ -119,6 +119,27 @@ TEST_F(GroupsTest, ALostWorkersBundlesGoToAnotherForAll) {
   EXPECT_EQ(Beat(b, 2, {}, 2).assigned(0).address(), "w8");
 }
 
+// A bundle that has to be computed anew for all brings nobody to compute those
+// after it once more, which another has begun.
+TEST_F(GroupsTest, WhatOneHasBegunIsNotBegunElsewhere) {
+  const OpenReply a = Found(Sharing("a", 1), 2);
+  const OpenReply b = *Open(Sharing("b", 2));
+  Beat(a, 2, {}, 1);
+  EXPECT_THAT(BundlesOf(BeatOf(9, 1)), ElementsAre(0));
+  EXPECT_THAT(BundlesOf(BeatOf(8, 1)), ElementsAre(1));
+  now_ += settings_.lease_ms - 1;
+  BeatOf(8, 0);
+  now_ += 1;
+  Tick();  // the first one is lost
+  Beat(a, 2, {}, 1);
+  Beat(b, 2, {}, 2);
+  EXPECT_THAT(BundlesOf(BeatOf(7, 4)), ElementsAre(0, 0)) << "for a and b";
+  const ClientReply reply = Beat(b, 2, {}, 2);
+  ASSERT_THAT(reply.assigned(), SizeIs(2));
+  EXPECT_EQ(reply.assigned(0).address(), "w7");
+  EXPECT_EQ(reply.assigned(1).address(), "w8");
+}
+
 TEST_F(GroupsTest, MembersMustAgree) {
   Found(Sharing("a", 1), 4);
   state_->AddPlan("q", "another", false, now_, writes_);
@@ -256,6 +277,29 @@ TEST_F(GroupsTest, OneThatComesBackWithoutAStateGoesOnWhereTheOthersAre) {
   EXPECT_EQ(Beat(*back, 1, {}, 6).assigned(0).bundle(), 3);
 }
 
+// After a restart they say it within the time that a lease has, as workers do.
+TEST_F(GroupsTest, WhereTheOthersAreIsWaitedFor) {
+  const OpenReply a = Found(Lane(0, 2, 1), 8);
+  ASSERT_TRUE(Open(Lane(1, 2, 2)).ok());
+  Restart();
+  OpenRequest back = Lane(1, 2, 6);
+  back.set_on_existing(OpenRequest::ATTACH);
+  EXPECT_EQ(Open(back).status().code(), absl::StatusCode::kUnavailable);
+  ClientBeat beat;
+  *beat.mutable_epoch() = a.epoch();
+  beat.mutable_opener()->set_consumer(1);
+  beat.set_row(5);
+  beat.mutable_place()->add_done()->set_end(1);
+  state_->OnClient(beat, now_, writes_);
+  EXPECT_EQ(Open(back).status().code(), absl::StatusCode::kUnavailable)
+      << "another may be further";
+  now_ += settings_.lease_ms;
+  Tick();
+  const auto reply = Open(back);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->row(), 5);
+}
+
 TEST_F(GroupsTest, RoundsGoOnWithAnotherNumberOfMembers) {
   const OpenReply a = Found(Lane(0, 2, 1), 8);
   const OpenReply b = *Open(Lane(1, 2, 2));
@@ -339,6 +383,38 @@ TEST_F(GroupsTest, OneThatGoesOnBesideAResizedGroupIsTold) {
   const ClientReply reply = state_->OnClient(beat, now_, writes_);
   EXPECT_EQ(reply.phase(), ClientReply::FAILED);
   EXPECT_THAT(reply.error(), HasSubstr("resized to 1 at round 10"));
+}
+
+// Rounds are those of all that are in them, whenever each comes: also when the
+// others have read all that there is and have left.
+TEST_F(GroupsTest, OneThatComesWhenTheOthersHaveEndedIsInTheirRounds) {
+  const auto leave = [&](const OpenReply& opened, uint64_t consumer) {
+    ReleaseRequest release;
+    *release.mutable_epoch() = opened.epoch();
+    release.mutable_opener()->set_consumer(consumer);
+    ASSERT_TRUE(state_->Release(release, now_, writes_).ok());
+    Write();
+  };
+  const OpenReply a = Found(Lane(0, 2, 1), 0);
+  leave(a, 1);
+  now_ += settings_.run_timeout_ms - 1;
+  Tick();
+  const auto b = Open(Lane(1, 2, 2));
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_EQ(b->seed(), a.seed());
+  EXPECT_THAT(b->members(), ElementsAre("train[0]", "train[1]"));
+  // They are forgotten together.
+  now_ += settings_.run_timeout_ms - 1;
+  Tick();
+  EXPECT_THAT(Keys("run/"), SizeIs(2));
+  leave(*b, 2);
+  // Both have been in those: who comes now begins others.
+  const auto c = Open(Lane(1, 2, 3));
+  ASSERT_TRUE(c.ok()) << c.status();
+  EXPECT_NE(c->seed(), a.seed());
+  leave(*c, 3);
+  Restart();
+  EXPECT_EQ(Open(Lane(0, 2, 4))->seed(), c->seed());
 }
 
 // Once all have left, the same names begin anew.

@@ -56,7 +56,9 @@ absl::Status DispatcherState::CheckSame(const Run& run,
 absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
     const OpenRequest& request, int64_t now_ms, Writes& writes) {
   const bool goes_on = request.states_size() > 0;
+  uint64_t founder = 0;  // of the group that it was in
   if (Run* run = FindRun(request.job())) {
+    founder = run->record.group().founder();
     bool is_live = false;
     bool has_opened = false;  // this slot, in this epoch
     bool is_retry = false;
@@ -114,7 +116,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
   }
   run.record.set_slots(request.slots());
   run.record.set_is_brief(request.is_brief());
-  if (request.has_group()) JoinGroup(request, now_ms, run);
+  if (request.has_group()) JoinGroup(request, founder, now_ms, run);
   writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
   Say("job_opened", {{"job", request.job()},
                      {"run", absl::StrCat(run.record.run())},

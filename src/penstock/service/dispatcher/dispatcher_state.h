@@ -214,8 +214,13 @@ class DispatcherState final {
   // members, if there is one. Null: none.
   const Run* LiveMember(const Group& group, const std::string& job,
                         int64_t now_ms) const;
-  // It begins beside them: what it has in common with them.
-  void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run);
+  // The last rounds of its group that have all left, if `job` has not been in
+  // them (it was in those of `founder`): it comes late. Null: none.
+  const Run* EndedMember(const OpenRequest& request, uint64_t founder) const;
+  // It begins beside them: what it has in common with them. `founder`: of the
+  // group that its job was in before, if any.
+  void JoinGroup(const OpenRequest& request, uint64_t founder, int64_t now_ms,
+                 Run& run);
   // Where a member begins that has no state.
   Epoch& BeginMember(Run& run, const Pass& pass, Writes& writes);
   // A lane's reader came back without a state: the others go on, or it is to
