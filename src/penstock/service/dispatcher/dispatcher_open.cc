@@ -313,6 +313,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                                                    request.slot()));
   }
   PENSTOCK_RETURN_IF_ERROR(CheckGroup(request, now_ms));
+  LeaveBranch(request, writes);
   PENSTOCK_ASSIGN_OR_RETURN(Run * run, OpenRun(request, now_ms, writes));
   run->used_ms = now_ms;
   OpenReply reply;
@@ -350,7 +351,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                      "' was restored by others meanwhile, or is over"));
   }
   if (it == run->epochs.end()) {
-    BeginMember(*run, pass, writes);
+    PENSTOCK_RETURN_IF_ERROR(BeginMember(*run, pass, writes));
     it = run->epochs.find(number);
   }
   Epoch& epoch = it->second;
@@ -386,8 +387,10 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
   reply.set_row(epoch.first_row);
   if (run->record.has_group()) {
-    *reply.mutable_splits() = run->record.group().splits();
-    reply.set_resized_at(run->record.group().resized_at());
+    if (IsResizedIn(*run, epoch.pass)) {
+      *reply.mutable_splits() = run->record.group().splits();
+      reply.set_resized_at(run->record.group().resized_at());
+    }
     for (const auto& [job, each] : runs_) {
       if (each.record.group().founder() == run->record.group().founder()) {
         reply.add_members(job);

@@ -66,6 +66,7 @@ absl::Status DispatcherState::Recover(
       PENSTOCK_RETURN_IF_ERROR(RecoverOne(record));
     }
   }
+  MarkResized();
   return absl::OkStatus();
 }
 
