@@ -51,9 +51,8 @@ struct Site {
   bool has_member_left = false;  // of it, any
 
   uint64_t ItemsOf(uint64_t bundle) const;
-  // That a reader gets: in rounds, rounds and what is left.
-  uint64_t PositionsOf(uint64_t bundle) const;
-  std::string JobOf(uint32_t slot) const;
+  // Of one of `slots` consumers.
+  std::string JobOf(uint32_t slot, uint32_t slots) const;
   uint64_t DigestOf(uint64_t bundle) const;
   // Delivers once, never, or twice, sooner or later.
   void Send(const std::function<void()>& deliver);
@@ -97,6 +96,13 @@ class DispatcherActor final
   int64_t paused_until_ms_ = 0;
 };
 
+// A frame on its way to a reader.
+struct Sent {
+  service::FrameHead head;
+  Row items;                // one for each of its positions
+  uint64_t loose_from = 0;  // RowFeed::OnItems
+};
+
 class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
  public:
   WorkerActor(Site& site, uint64_t id, const std::string& address);
@@ -111,7 +117,7 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
   // Sends frames until the end or until it cannot: `frame` gives false once
   // nobody listens; `broken` says why nothing more comes.
   void Read(const service::EpochId& epoch, uint64_t bundle, uint64_t attempt,
-            uint64_t from, std::function<bool(const service::FrameHead&)> frame,
+            uint64_t from, std::function<bool(const Sent&)> frame,
             std::function<void(const std::string&)> broken);
 
  private:
@@ -120,7 +126,7 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
     uint64_t bundle;
     uint64_t attempt;
     uint64_t next;
-    std::function<bool(const service::FrameHead&)> frame;
+    std::function<bool(const Sent&)> frame;
     std::function<void(const std::string&)> broken;
     bool is_counted = false;  // among the readings of its run
     int waits = 0;            // for its lease
@@ -166,12 +172,15 @@ class WorkerActor final : public std::enable_shared_from_this<WorkerActor> {
 class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
  public:
   // What it goes on from: its own place in a checkpoint, with the order of rows
-  // that was begun; or the places of all, however many there were; or nothing.
+  // that was begun; or the places of all, however many there were; or that of
+  // one of another number of members; or nothing.
   struct Begin {
     std::optional<Saved> own;
     std::vector<service::ConsumerState> all;
+    std::optional<service::ConsumerState> resized_from;
     bool rejoins = false;  // a group that goes on, without a state
-    std::optional<uint64_t> from_round;  // that it knows it was at
+    // That it knows it was at, or that it is new at.
+    std::optional<uint64_t> from_round;
   };
   ConsumerActor(Site& site, uint32_t slot, uint32_t slots, uint64_t number);
   void Start(Begin begin);
@@ -181,6 +190,8 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   void KillEngine();
   // It has had enough.
   void Leave();
+  // It takes no row from this one on. Unset: any.
+  void StopAt(std::optional<uint64_t> row) { last_row_ = row; }
 
   std::string ToString() const;  // for people
 
@@ -191,10 +202,19 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   bool is_lost() const { return is_lost_; }
   bool is_heard() const { return is_heard_; }  // that it has left
   uint32_t slot() const { return slot_; }
+  uint32_t slots() const { return slots_; }
+  const Begin& begin() const { return begin_; }
+  // The trainer has had a row of it.
+  bool has_taken() const { return has_taken_; }
+  // That the trainer has next, of all that its group has; unset: it does not
+  // know.
+  std::optional<uint64_t> row() const;
   // What the trainer wrote down, and where it was then. A checkpoint's rows
   // since its place are not written down again.
   const std::vector<Item>& ledger() const { return ledger_; }
   const std::optional<Saved>& saved() const { return saved_; }
+  // The same before each row, since it began. Of groups that are resized.
+  const std::map<uint64_t, Saved>& history() const { return history_; }
   // Of the ledger, if it has joined others there.
   uint64_t first_row() const { return first_row_; }
   // Items that it was told to have missed.
@@ -232,11 +252,13 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   void Act(const EnginePtr& engine,
            const service::ClientState::Actions& actions);
   bool OnFrame(const EnginePtr& engine, const std::string& address,
-               const service::FrameHead& head);
+               const Sent& sent);
   void Fill(Engine& engine);
   void Take(Frame& frame);
   void SendRelease(const service::ReleaseRequest& request);
   void Train();
+  // Of its group's rounds; 0: there are none.
+  uint32_t lanes() const { return site_.plan.is_in_rounds ? slots_ : 0; }
   bool IsCurrent(const EnginePtr& engine) const {
     return !is_dead_ && engine == engine_;
   }
@@ -251,6 +273,8 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
   bool is_resuming_ = false;  // it was opened, and `saved_` is where it is
   bool has_taken_ = false;    // a frame, of any engine
   std::optional<Saved> saved_;
+  std::map<uint64_t, Saved> history_;
+  std::optional<uint64_t> last_row_;
   std::vector<Item> ledger_;
   uint64_t first_row_ = 0;
   bool is_dead_ = false;

@@ -5,12 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "sim/actors.h"
+#include "sim/rounds.h"
 
 namespace penstock::sim {
 namespace {
 
 // Of virtual time: longer than any epoch takes once faults have stopped.
 constexpr int64_t kMostMs = 600'000;
+constexpr uint32_t kMostMembers = 4;
 
 class Cluster final {
  public:
@@ -31,6 +33,7 @@ class Cluster final {
     StartDispatcher();
     for (int i = 0; i < site_.plan.workers; ++i) StartWorker();
     const auto slots = static_cast<uint32_t>(site_.plan.consumers);
+    sizes_ = {{0, slots}};
     for (uint32_t slot = 0; slot < slots; ++slot) {
       StartConsumer(slot, slots, {});
     }
@@ -71,11 +74,16 @@ class Cluster final {
 
   void StartConsumer(uint32_t slot, uint32_t slots,
                      ConsumerActor::Begin begin) {
+    consumers_.push_back(MakeConsumer(slot, slots, std::move(begin)));
+  }
+
+  std::shared_ptr<ConsumerActor> MakeConsumer(uint32_t slot, uint32_t slots,
+                                              ConsumerActor::Begin begin) {
     auto consumer =
         std::make_shared<ConsumerActor>(site_, slot, slots, ++last_consumer_);
-    consumers_.push_back(consumer);
     consumer->Start(std::move(begin));
     MayKillSoon(consumer);
+    return consumer;
   }
 
   // An engine may die before a restore is heard, or its first row comes.
@@ -165,9 +173,15 @@ class Cluster final {
       if (active < 2) return;
       consumers_[site_.world.rng().Below(consumers_.size())]->Leave();
     });
-    schedule(plan.restores, [this] { Checkpoint(); });
+    schedule(plan.restores, [this] { Save(); });
     schedule(plan.comebacks, [this] { ComeBack(true); });
     schedule(plan.rejoins, [this] { ComeBack(false); });
+    // While they read: most have ended before all faults have happened.
+    constexpr int64_t kMostResizeMs = 4'000;
+    for (int i = 0; i < plan.resizes; ++i) {
+      site_.world.After(rng.Between(0, std::min(kMostResizeMs, plan.fault_ms)),
+                        [this] { BeginResize(); });
+    }
   }
 
   void KillDispatcher() {
@@ -184,29 +198,36 @@ class Cluster final {
     if (consumer->has_ended() || consumer->has_left() || !consumer->saved()) {
       return;
     }
+    const bool is_moving = resize_ && consumer->slots() == resize_->slots;
+    // The others have gone on already: from a state of before, it would take
+    // all of them back.
+    if (resize_ && resize_->has_begun && !is_moving) return;
     ConsumerActor::Begin begin;
-    if (has_state || site_.world.rng().Chance(0.5)) {
+    const bool has_count = has_state || site_.world.rng().Chance(0.5);
+    if (has_count) {
       bases_[slot] = LedgerOf(slot);
       first_rows_[slot] += consumer->first_row();
     } else {
       bases_.erase(slot);
       first_rows_.erase(slot);
     }
-    if (has_state) {
+    const bool has_own = consumer->has_taken() || consumer->begin().own ||
+                         !site_.plan.is_in_rounds;
+    if (has_state && has_own) {
       begin.own = *consumer->saved();
+    } else if (has_state && consumer->begin().resized_from) {
+      begin.resized_from = consumer->begin().resized_from;
     } else {
       begin.rejoins = true;
       // It has counted them.
-      if (bases_.contains(slot)) {
-        begin.from_round = first_rows_[slot] + bases_[slot].size();
-      }
+      if (has_count) begin.from_round = first_rows_[slot] + bases_[slot].size();
     }
     site_.world.Tell(absl::StrCat("member ", slot, " dies; one goes on ",
                                   has_state ? "from its state" : "anew"));
     consumer->Die();
-    const auto slots = static_cast<uint32_t>(site_.plan.consumers);
-    auto next =
-        std::make_shared<ConsumerActor>(site_, slot, slots, ++last_consumer_);
+    auto next = std::make_shared<ConsumerActor>(site_, slot, consumer->slots(),
+                                                ++last_consumer_);
+    if (resize_ && !is_moving) next->StopAt(resize_->row);
     consumers_[slot] = next;
     next->Start(std::move(begin));
     MayKillSoon(next);
@@ -218,24 +239,175 @@ class Cluster final {
     site_.world.After(rng.Between(0, 600), [this] { KillDispatcher(); });
   }
 
-  void Checkpoint() {
-    std::vector<Saved> states;
+  // --- members become more or fewer ---
+
+  void BeginResize() {
+    if (resize_) return;
+    Rng& rng = site_.world.rng();
+    const auto before = static_cast<uint32_t>(consumers_.size());
+    const auto slots = static_cast<uint32_t>(
+        (before + rng.Below(kMostMembers - 1)) % kMostMembers + 1);
+    uint64_t row = 1;
+    for (const auto& consumer : consumers_) {
+      if (consumer->has_ended() || consumer->has_failed() || !consumer->row()) {
+        return;
+      }
+      // One that has had nothing has no place that others could go on from, or
+      // one of before.
+      const auto& from = consumer->begin().resized_from;
+      const bool has_place = consumer->has_taken() || consumer->begin().own ||
+                             (from && from->lanes() != slots);
+      row = std::max(row, *consumer->row() + (has_place ? 0 : 1));
+    }
+    ++faults_;
+    resize_ = Resize{row + rng.Below(4), slots, ++last_resize_};
+    site_.world.Tell(absl::StrCat("at round ", resize_->row, ", ", before,
+                                  " members are to become ", slots));
+    for (const auto& consumer : consumers_) consumer->StopAt(resize_->row);
+    for (uint32_t slot = before; slot < slots; ++slot) {
+      site_.world.After(rng.Between(0, 1'000), [this, slot, mine = *resize_] {
+        if (!resize_ || resize_->number != mine.number) return;
+        newcomers_[slot] = MakeNew(slot);
+      });
+    }
+    WatchResize(last_resize_);
+  }
+
+  // One that others wait for, which has no state.
+  std::shared_ptr<ConsumerActor> MakeNew(uint32_t slot) {
+    bases_.erase(slot);
+    first_rows_[slot] = resize_->row;
+    ConsumerActor::Begin begin;
+    begin.from_round = resize_->row;
+    return MakeConsumer(slot, resize_->slots, std::move(begin));
+  }
+
+  void WatchResize(uint64_t number) {
+    if (!resize_ || resize_->number != number) return;
+    Rng& rng = site_.world.rng();
+    site_.world.After(rng.Between(20, 100),
+                      [this, number] { WatchResize(number); });
+    const auto has_moved = [&](uint32_t slot) {
+      return slot < resize_->slots ? consumers_[slot]->slots() == resize_->slots
+                                   : resize_->gone.contains(slot);
+    };
+    const auto has_state = [&](uint32_t slot) {
+      const auto& consumer = consumers_[slot];
+      return consumer->has_taken() || consumer->begin().own ||
+             consumer->begin().resized_from;
+    };
+    bool are_all_there = true;
+    std::vector<uint32_t> there;
+    bool is_over = true;
+    int with_state = 0;
+    for (uint32_t slot = 0; slot < consumers_.size(); ++slot) {
+      if (has_moved(slot)) continue;
+      is_over = false;
+      const auto& consumer = consumers_[slot];
+      // There are not so many rounds.
+      if (consumer->has_ended()) return EndResize(false);
+      with_state += slot < resize_->slots && has_state(slot);
+      if (consumer->is_lost() || consumer->row() == resize_->row) {
+        there.push_back(slot);
+      } else {
+        are_all_there = false;
+      }
+    }
+    if (is_over && newcomers_.size() + consumers_.size() >= resize_->slots) {
+      return EndResize(true);
+    }
+    if (site_.plan.are_in_step && !are_all_there && !resize_->has_begun) return;
+    // One goes on from its state, whom others without one find. If none has
+    // any, they must have a round first.
+    if (are_all_there && !resize_->has_begun && with_state == 0) {
+      return EndResize(false);
+    }
+    for (const uint32_t slot : there) {
+      const bool may_move = slot < resize_->slots
+                                ? has_state(slot) || resize_->has_heir
+                                : with_state > 0 || resize_->has_heir;
+      if (may_move && rng.Chance(0.5)) Move(slot);
+    }
+  }
+
+  void Move(uint32_t slot) {
+    resize_->has_begun = true;
+    const std::shared_ptr<ConsumerActor> before = consumers_[slot];
+    if (slot >= resize_->slots) {
+      if (site_.failure.empty() && !before->is_lost()) {
+        site_.failure = CheckRows(slot, false);
+      }
+      if (site_.world.rng().Chance(0.5)) before->Leave();
+      if (!before->has_left()) before->Die();
+      resize_->gone.insert(slot);
+      return;
+    }
+    if (before->is_lost()) {
+      consumers_[slot] = MakeNew(slot);
+      return;
+    }
+    ConsumerActor::Begin begin;
+    begin.resized_from = before->begin().resized_from;
+    if (before->has_taken() || before->begin().own) {
+      begin.resized_from = StateOf(*before->saved());
+    } else if (!begin.resized_from) {
+      begin.from_round = resize_->row;  // it has had nothing since it came back
+    }
+    bases_[slot] = LedgerOf(slot);
+    first_rows_[slot] += before->first_row();
+    before->Die();
+    resize_->has_heir |= begin.resized_from.has_value();
+    consumers_[slot] = MakeConsumer(slot, resize_->slots, std::move(begin));
+  }
+
+  void EndResize(bool is_done) {
+    const Resize resize = *std::exchange(resize_, std::nullopt);
+    if (!is_done) {
+      site_.world.Tell("it does not come to that");
+      for (const auto& consumer : consumers_) consumer->StopAt(std::nullopt);
+      for (const auto& [slot, consumer] : newcomers_) consumer->Die();
+      newcomers_.clear();
+      return;
+    }
+    for (auto& [slot, consumer] : newcomers_) consumers_.push_back(consumer);
+    newcomers_.clear();
+    consumers_.resize(resize.slots);
+    sizes_.push_back({resize.row, resize.slots});
+    site_.world.Tell(absl::StrCat("they are ", resize.slots));
+  }
+
+  // --- checkpoints ---
+
+  void Save() {
+    if (resize_ && resize_->has_begun) return;
+    Checkpoint made;
+    std::optional<uint64_t> least;
     for (const auto& consumer : consumers_) {
       if (!consumer->saved()) return;  // nothing to save yet
-      states.push_back(*consumer->saved());
+      if (site_.plan.resizes > 0 && !consumer->has_taken()) return;
+      made.states.push_back(*consumer->saved());
+      least = std::min(least.value_or(*consumer->row()), *consumer->row());
     }
-    const std::vector<Item> ledger = Delivered();
-    std::map<uint32_t, std::vector<Item>> ledgers;
+    // After the same step of all, if each still has the state of it.
+    bool is_of_one = site_.plan.resizes > 0 && *least > 0;
+    for (const auto& consumer : consumers_) {
+      is_of_one &= consumer->history().contains(*least);
+    }
+    if (is_of_one) made.row = least;
+    made.ledger = Delivered();
     for (uint32_t slot = 0; slot < consumers_.size(); ++slot) {
-      ledgers[slot] = LedgerOf(slot);
+      std::vector<Item>& ledger = made.ledgers[slot] = LedgerOf(slot);
+      made.first_rows[slot] = FirstOf(slot);
+      if (!is_of_one) continue;
+      ledger.resize(*least - made.first_rows[slot]);
+      made.states[slot] = consumers_[slot]->history().at(*least);
     }
+    made.sizes = sizes_;
     site_.world.Tell(
-        absl::StrCat("a checkpoint after ", ledger.size(), " items"));
+        absl::StrCat("a checkpoint after ", made.ledger.size(), " items"));
     site_.world.After(site_.world.rng().Between(10, 4'000),
-                      [this, states, ledger, ledgers] {
-                        checkpoint_ = states;
-                        base_ = ledger;
-                        bases_ = ledgers;
+                      [this, made = std::move(made)] {
+                        checkpoint_ = made;
                         Restore();
                       });
   }
@@ -247,7 +419,10 @@ class Cluster final {
     const bool has_failed = std::ranges::any_of(
         consumers_,
         [](const auto& consumer) { return consumer->has_failed(); });
-    if (!has_failed || checkpoint_.empty() || restarts_ > kMostRestarts) return;
+    if (!has_failed || checkpoint_.states.empty() ||
+        restarts_ > kMostRestarts) {
+      return;
+    }
     ++restarts_;
     Restore();
   }
@@ -255,9 +430,17 @@ class Cluster final {
   // Each its own, or all of them to however many there are.
   void Restore() {
     for (const auto& consumer : consumers_) consumer->Die();
+    for (const auto& [slot, consumer] : newcomers_) consumer->Die();
     consumers_.clear();
+    newcomers_.clear();
+    resize_.reset();
+    base_ = checkpoint_.ledger;
+    bases_ = checkpoint_.ledgers;
+    first_rows_ = checkpoint_.first_rows;
+    sizes_ = checkpoint_.sizes;
+    if (site_.plan.is_group()) return RestoreMembers();
     Rng& rng = site_.world.rng();
-    const std::vector<Saved>& states = checkpoint_;
+    const std::vector<Saved>& states = checkpoint_.states;
     const auto before = static_cast<uint32_t>(states.size());
     auto slots =
         rng.Chance(0.5) ? before : static_cast<uint32_t>(rng.Between(1, 4));
@@ -266,8 +449,8 @@ class Cluster final {
     for (const Saved& saved : states) {
       if (auto state = StateOf(saved)) all.push_back(*std::move(state));
     }
-    if (all.size() < before || site_.plan.is_group()) {
-      // One of them is inside a group of rows, or each has a job of its own.
+    if (all.size() < before) {
+      // One of them is inside a group of rows.
       slots = before;
       is_each_its_own = true;
     }
@@ -277,9 +460,7 @@ class Cluster final {
       ConsumerActor::Begin begin;
       if (is_each_its_own) {
         begin.own = *std::ranges::find_if(states, [&](const Saved& saved) {
-          return site_.plan.is_group()
-                     ? saved.journal.base().job() == site_.JobOf(slot)
-                     : saved.journal.base().slot() == slot;
+          return saved.journal.base().slot() == slot;
         });
       } else {
         begin.all = all;
@@ -288,11 +469,40 @@ class Cluster final {
     }
   }
 
+  // Each has a job of its own. Of rounds, any state of one says where all are.
+  void RestoreMembers() {
+    Rng& rng = site_.world.rng();
+    const std::vector<Saved>& states = checkpoint_.states;
+    const auto before = static_cast<uint32_t>(states.size());
+    uint32_t slots = before;
+    if (checkpoint_.row && rng.Chance(0.7)) {
+      slots = static_cast<uint32_t>(rng.Between(1, kMostMembers));
+    }
+    site_.world.Tell(absl::StrCat("all members die; ", slots,
+                                  " go on from the checkpoint of ", before));
+    if (slots != before) sizes_.push_back({*checkpoint_.row, slots});
+    for (uint32_t slot = 0; slot < slots; ++slot) {
+      ConsumerActor::Begin begin;
+      if (slots == before) {
+        begin.own = states[slot];
+      } else {
+        begin.resized_from = StateOf(states[rng.Below(before)]);
+        if (slot >= before) first_rows_[slot] = *checkpoint_.row;
+      }
+      StartConsumer(slot, slots, std::move(begin));
+    }
+    for (uint32_t slot = slots; slot < before; ++slot) {
+      bases_.erase(slot);
+      first_rows_.erase(slot);
+    }
+  }
+
   bool IsOver() const {
     if (site_.world.now_ms() < site_.plan.fault_ms + 4'000 &&
         site_.plan.restores > 0) {
       return false;  // somebody may go back yet
     }
+    if (resize_) return false;
     return std::ranges::all_of(consumers_, [](const auto& consumer) {
       return consumer->is_lost() ||
              ((consumer->has_ended() || consumer->has_left()) &&
@@ -318,24 +528,29 @@ class Cluster final {
     return all;
   }
 
-  // What member `lane` should have, row by row.
-  std::vector<Item> RowsOf(uint64_t lane) const {
-    const uint64_t lanes = site_.plan.lanes();
-    std::vector<Item> rows;
-    std::vector<Item> spares;
-    for (uint64_t bundle = 0; bundle < site_.plan.bundles; ++bundle) {
-      const uint64_t rounds = site_.ItemsOf(bundle) / lanes;
-      for (uint64_t round = 0; round < rounds; ++round) {
-        rows.emplace_back(bundle, round * lanes + lane);
-      }
-      for (uint64_t i = rounds * lanes; i < site_.ItemsOf(bundle); ++i) {
-        spares.emplace_back(bundle, i);
-        if (spares.size() < lanes) continue;
-        rows.push_back(spares[lane]);
-        spares.clear();
-      }
+  // The row that its ledger begins with.
+  uint64_t FirstOf(uint32_t slot) const {
+    const auto it = first_rows_.find(slot);
+    return consumers_[slot]->first_row() +
+           (it == first_rows_.end() ? 0 : it->second);
+  }
+
+  // A member in rounds has had its own of each; `is_all`: up to the last.
+  std::string CheckRows(uint32_t slot, bool is_all) const {
+    const std::vector<Item> had = LedgerOf(slot);
+    const std::vector<Row> rounds = RoundsOf(
+        site_.plan.bundles,
+        [&](uint64_t bundle) { return site_.ItemsOf(bundle); }, sizes_);
+    const uint64_t first = FirstOf(slot);
+    bool is_right = is_all ? first + had.size() == rounds.size()
+                           : first + had.size() <= rounds.size();
+    for (uint64_t i = 0; is_right && i < had.size(); ++i) {
+      const Row& round = rounds[first + i];
+      is_right = slot < round.size() && had[i] == round[slot];
     }
-    return rows;
+    if (is_right) return "";
+    return absl::StrCat("consumer ", slot, " had ", had.size(), " rows from ",
+                        first, " on, of ", rounds.size(), ", or others");
   }
 
   // What it was told to have missed, it did not have, of `all`.
@@ -358,18 +573,8 @@ class Cluster final {
       if (consumers_[slot]->has_left() || consumers_[slot]->is_lost()) continue;
       const std::vector<Item> had = LedgerOf(slot);
       if (site_.plan.is_in_rounds) {
-        const std::vector<Item> rows = RowsOf(slot);
-        uint64_t first = consumers_[slot]->first_row();
-        if (const auto it = first_rows_.find(slot); it != first_rows_.end()) {
-          first += it->second;
-        }
-        if (had.size() + first != rows.size() ||
-            !std::equal(had.begin(), had.end(),
-                        rows.begin() + static_cast<int64_t>(first))) {
-          return absl::StrCat("consumer ", slot, " had ", had.size(),
-                              " rows from ", first, " on, of ", rows.size(),
-                              ", or others");
-        }
+        std::string what = CheckRows(slot, true);
+        if (!what.empty()) return what;
         continue;
       }
       std::set<Item> seen;
@@ -410,16 +615,15 @@ class Cluster final {
       if (last->dispatcher().is_disk_full()) what += ": the disk is full";
       last->dispatcher().Look([&](const service::DispatcherState& state) {
         absl::StrAppend(&what, "; ", state.workers().size(), " workers");
-        const uint32_t jobs = site_.plan.is_group()
-                                  ? static_cast<uint32_t>(site_.plan.consumers)
-                                  : 1;
-        for (uint32_t job = 0; job < jobs; ++job) {
-          const service::EpochState* epoch =
-              state.FindEpoch(site_.JobOf(job), 0);
+        std::set<std::string> jobs;
+        for (const auto& consumer : consumers_) {
+          jobs.insert(site_.JobOf(consumer->slot(), consumer->slots()));
+        }
+        for (const std::string& job : jobs) {
+          const service::EpochState* epoch = state.FindEpoch(job, 0);
           if (epoch == nullptr) continue;
-          absl::StrAppend(&what, "; ", site_.JobOf(job), ": ",
-                          epoch->done().size(), " done, ",
-                          epoch->Unowned().size(), " unowned");
+          absl::StrAppend(&what, "; ", job, ": ", epoch->done().size(),
+                          " done, ", epoch->Unowned().size(), " unowned");
           for (uint32_t slot = 0; slot < 4; ++slot) {
             for (const auto& owned : epoch->OwnedBy(slot)) {
               absl::StrAppend(&what, ", ", owned.bundle, " of slot ", slot,
@@ -520,15 +724,37 @@ class Cluster final {
     return left;
   }
 
+  // Members are to become so many at a row.
+  struct Resize {
+    uint64_t row = 0;
+    uint32_t slots = 0;
+    uint64_t number = 0;
+    bool has_begun = false;        // one of them has gone on
+    bool has_heir = false;         // one of these, from its state
+    std::set<uint32_t> gone = {};  // slots that are no more
+  };
+  struct Checkpoint {
+    std::vector<Saved> states;
+    std::optional<uint64_t> row;  // they are of one round, in front of this
+    std::vector<Item> ledger;     // of all
+    std::map<uint32_t, std::vector<Item>> ledgers;  // the same by members
+    std::map<uint32_t, uint64_t> first_rows;        // of those
+    std::vector<Size> sizes;
+  };
+
   Site site_;
   std::vector<std::shared_ptr<ConsumerActor>> consumers_;
-  std::vector<Item> base_;                       // had before the last restore
+  std::optional<Resize> resize_;
+  std::map<uint32_t, std::shared_ptr<ConsumerActor>> newcomers_;  // by slot
+  std::vector<Size> sizes_;  // of those who read in rounds, along the lineage
+  std::vector<Item> base_;   // had before the last restore
   std::map<uint32_t, std::vector<Item>> bases_;  // the same by members
   std::map<uint32_t, uint64_t> first_rows_;      // of those
-  std::vector<Saved> checkpoint_;                // that it was made from
+  Checkpoint checkpoint_;                        // that it was made from
   int restarts_ = 0;
   uint64_t last_worker_ = 0;
   uint64_t last_consumer_ = 0;
+  uint64_t last_resize_ = 0;
   uint64_t faults_ = 0;
 };
 
@@ -538,14 +764,9 @@ uint64_t Site::ItemsOf(uint64_t bundle) const {
   return Combine(plan.seed, bundle) % (plan.most_items + 1);
 }
 
-uint64_t Site::PositionsOf(uint64_t bundle) const {
-  const uint64_t items = ItemsOf(bundle);
-  if (!plan.is_in_rounds) return items;
-  return items / plan.lanes() + items % plan.lanes();
-}
-
-std::string Site::JobOf(uint32_t slot) const {
-  return plan.is_group() ? absl::StrCat("job", slot) : "job";
+std::string Site::JobOf(uint32_t slot, uint32_t slots) const {
+  if (plan.is_in_rounds) return absl::StrCat("job", slot, "/", slots);
+  return plan.is_shared ? absl::StrCat("job", slot) : "job";
 }
 
 uint64_t Site::DigestOf(uint64_t bundle) const {
@@ -569,148 +790,6 @@ std::shared_ptr<DispatcherActor> Site::Listening() {
     if (!before->is_dead()) return before;
   }
   return dispatchers.back()->is_dead() ? nullptr : dispatchers.back();
-}
-
-Plan Plan::Random(uint64_t seed) {
-  Rng rng(seed ^ 0x5e1f);
-  Plan plan;
-  plan.seed = seed;
-  plan.workers = static_cast<int>(rng.Between(1, 4));
-  plan.consumers = static_cast<int>(rng.Between(1, 3));
-  plan.bundles = static_cast<uint64_t>(rng.Between(0, 24));
-  plan.most_items = static_cast<uint64_t>(rng.Between(0, 12));
-  plan.is_ordered = rng.Chance(0.25);
-  plan.is_at_most_once = rng.Chance(0.1);
-  plan.loss =
-      rng.Chance(0.5) ? 0 : 0.3 * static_cast<double>(rng.Below(100)) / 100;
-  plan.duplication = rng.Chance(0.5) ? 0 : 0.2;
-  plan.most_delay_ms = rng.Chance(0.5) ? 5 : rng.Between(5, 3'000);
-  plan.broken_reads = rng.Chance(0.5) ? 0 : 0.1;
-  plan.fault_ms = rng.Between(1'000, 15'000);
-  const auto some = [&](double share, int most) {
-    return rng.Chance(share) ? static_cast<int>(rng.Between(1, most)) : 0;
-  };
-  plan.dispatcher_crashes = some(0.4, 4);
-  plan.zombies = some(0.3, 2);
-  plan.disk_errors = some(0.2, 2);
-  plan.full_disks = some(0.2, 1);
-  plan.worker_crashes = some(0.5, 5);
-  plan.worker_pauses = some(0.3, 3);
-  plan.drains = some(0.2, 2);
-  plan.engine_deaths = some(0.4, 3);
-  plan.restores = some(0.3, 2);
-  if (plan.restores == 0 && !plan.is_ordered) plan.departures = some(0.3, 1);
-  plan.most_rows = static_cast<uint64_t>(rng.Between(1, 3));
-  if (rng.Chance(0.4))
-    plan.group_size = static_cast<uint64_t>(rng.Between(2, 5));
-  if (rng.Chance(0.3)) plan.budget = static_cast<uint64_t>(rng.Between(4, 20));
-  // Who leaves says how many rows it had, where that is clear.
-  if (plan.departures == 0) {
-    plan.group_rows = static_cast<uint64_t>(rng.Between(1, 2));
-    plan.most_held = rng.Chance(0.5) ? 0 : static_cast<uint64_t>(rng.Below(6));
-  }
-  // With numbers of their own, so that the other seeds stay what they are.
-  Rng shape(seed ^ 0xb1d);
-  if (shape.Chance(0.2)) {
-    MakeByWorker(shape, plan);
-  } else if (shape.Chance(0.25)) {
-    MakeGroup(shape, plan);
-  }
-  if (plan.is_group() && shape.Chance(0.1)) plan.MakeQuiet();
-  return plan;
-}
-
-void Plan::MakeQuiet() {
-  loss = duplication = broken_reads = 0;
-  most_delay_ms = 5;
-  dispatcher_crashes = zombies = disk_errors = full_disks = 0;
-  worker_crashes = worker_pauses = drains = engine_deaths = 0;
-  restores = departures = comebacks = rejoins = 0;
-}
-
-void Plan::MakeGroup(Rng& shape, Plan& plan) {
-  plan.is_ordered = true;
-  plan.is_in_rounds = shape.Chance(0.5);
-  plan.is_shared = !plan.is_in_rounds;
-  plan.consumers = static_cast<int>(shape.Between(1, 4));
-  const auto some = [&](double share, int most) {
-    return shape.Chance(share) ? static_cast<int>(shape.Between(1, most)) : 0;
-  };
-  plan.comebacks = some(0.4, 3);
-  if (plan.is_in_rounds) {
-    plan.is_at_most_once = false;
-    plan.group_size = plan.group_rows = 1;
-    plan.departures = 0;
-    if (plan.restores == 0) plan.rejoins = some(0.5, 3);
-  }
-}
-
-void Plan::MakeByWorker(Rng& shape, Plan& plan) {
-  plan.is_at_most_once = false;
-  plan.is_static = shape.Chance(0.5);
-  plan.is_each_worker = !plan.is_static;
-  if (plan.is_static) plan.bundles = static_cast<uint64_t>(plan.workers);
-  if (plan.is_each_worker) {
-    plan.is_ordered = false;
-    plan.restores = 0;  // they are refused
-  }
-  plan.most_items *= 8;
-  // What each worker runs for itself is not put together here.
-  plan.group_size = plan.group_rows = 1;
-}
-
-Plan Plan::Of(uint64_t seed) {
-  constexpr uint64_t kDrainingEach = 8;
-  return seed % kDrainingEach == 0 ? Draining(seed) : Random(seed);
-}
-
-Plan Plan::Draining(uint64_t seed) {
-  const Plan some = Random(seed);
-  Plan plan;
-  plan.seed = seed;
-  plan.workers = some.workers + 1;
-  plan.consumers = some.consumers;
-  plan.bundles = some.bundles + 4;
-  plan.most_items = some.most_items;
-  plan.is_ordered = some.is_ordered;
-  // Half of them: nothing may be lost where workers go as they should.
-  plan.is_at_most_once =
-      some.is_at_most_once || (!some.is_in_rounds && seed % 16 == 0);
-  plan.is_shared = some.is_shared;
-  plan.is_in_rounds = some.is_in_rounds;
-  plan.group_size = some.group_size;
-  plan.most_rows = some.most_rows;
-  plan.budget = some.budget;
-  plan.fault_ms = 3'000;
-  plan.drains = 1 + static_cast<int>(seed % 4);
-  return plan;
-}
-
-bool Plan::is_calm() const {
-  return drains > 0 && loss == 0 && duplication == 0 && broken_reads == 0 &&
-         most_delay_ms <= 5 && dispatcher_crashes == 0 && zombies == 0 &&
-         disk_errors == 0 && full_disks == 0 && worker_crashes == 0 &&
-         worker_pauses == 0 && engine_deaths == 0 && restores == 0 &&
-         departures == 0 && comebacks == 0 && rejoins == 0;
-}
-
-std::string Plan::ToString() const {
-  return absl::StrCat(
-      "seed ", seed, ": ", workers, " workers, ", consumers, " consumers, ",
-      bundles, " bundles of up to ", most_items, " items",
-      is_ordered ? ", in order" : "", is_at_most_once ? ", at most once" : "",
-      is_static ? ", static" : "", is_each_worker ? ", each worker" : "",
-      is_shared ? ", shared" : "", is_in_rounds ? ", in rounds" : "",
-      ", groups of ", group_size, " as ", group_rows, " rows, frames of up to ",
-      most_rows, ", up to ", most_held, " rows held, ", budget, " items wait",
-      "; loss ", loss, ", duplication ", duplication, ", delay ", most_delay_ms,
-      " ms, broken reads ", broken_reads, "; in ", fault_ms,
-      " ms: ", dispatcher_crashes, " dispatcher crashes, ", zombies,
-      " zombies, ", disk_errors, " disk errors, ", full_disks, " full disks, ",
-      worker_crashes, " worker crashes, ", worker_pauses, " hangs, ", drains,
-      " drains, ", engine_deaths, " engine deaths, ", restores, " restores, ",
-      departures, " departures, ", comebacks, " comebacks, ", rejoins,
-      " rejoins");
 }
 
 Outcome Simulate(const Plan& plan, bool keeps_story) {

@@ -10,8 +10,9 @@
 // another.
 //
 // Members of a group have all items each; in rounds, the rows with the same
-// number are of one round, whatever becomes of whom. Where nothing fails, each
-// bundle is computed once for all of them.
+// number are of one round, whatever becomes of whom and however many they
+// become (rounds.h). Where nothing fails, each bundle is computed once for all
+// of them.
 #pragma once
 
 #include <cstdint>
@@ -65,6 +66,10 @@ struct Plan {
   // Of members: one dies, and comes back with its state, or without.
   int comebacks = 0;
   int rejoins = 0;
+  // Of members that read in rounds: they become more or fewer, all at one round
+  // that they have had together, or each as it comes to it.
+  int resizes = 0;
+  bool are_in_step = false;
 
   // Everything may happen.
   static Plan Random(uint64_t seed);
@@ -74,15 +79,13 @@ struct Plan {
   static Plan Of(uint64_t seed);
   static void MakeByWorker(Rng& shape, Plan& plan);
   static void MakeGroup(Rng& shape, Plan& plan);
+  // One dispatcher after the other takes the place of the one before.
+  static void MakeTakeovers(Rng& turns, Plan& plan);
   void MakeQuiet();  // nothing happens
   bool is_calm() const;
   std::string ToString() const;
   bool is_by_worker() const { return is_static || is_each_worker; }
   bool is_group() const { return is_shared || is_in_rounds; }
-  // How many consumers a round has; 0: there are none.
-  uint64_t lanes() const {
-    return is_in_rounds ? static_cast<uint64_t>(consumers) : 0;
-  }
   // What a lost worker had begun does not come again.
   bool may_lose() const { return is_at_most_once || is_each_worker; }
 };

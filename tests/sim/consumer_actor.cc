@@ -10,7 +10,6 @@ namespace penstock::sim {
 using service::ClientReply;
 using service::ClientState;
 using service::ConsumerState;
-using service::FrameHead;
 using service::OpenReply;
 using service::OpenRequest;
 using service::RowLog;
@@ -34,6 +33,11 @@ ConsumerActor::ConsumerActor(Site& site, uint32_t slot, uint32_t slots,
 
 uint64_t ConsumerActor::missed() const {
   return engine_->client ? engine_->client->missed_items() : 0;
+}
+
+std::optional<uint64_t> ConsumerActor::row() const {
+  if (!saved_) return std::nullopt;
+  return saved_->place + saved_->since.size();
 }
 
 std::string ConsumerActor::ToString() const {
@@ -67,8 +71,10 @@ void ConsumerActor::KillEngine() {
   if (is_dead_ || has_ended_ || has_left_) return;
   site_.world.Tell(absl::StrCat("the engine of consumer ", number_, " dies"));
   engine_ = std::make_shared<Engine>();
-  // Whether its restore was heard is not known.
-  const bool is_loaded = begin_.own.has_value() || !begin_.all.empty();
+  // Whether its restore was heard is not known. One that reads in rounds, and
+  // had nothing yet, has no state but the one that it was begun with.
+  const bool is_loaded =
+      begin_.own.has_value() || !begin_.all.empty() || site_.plan.is_in_rounds;
   if (is_loaded && !has_taken_) is_resuming_ = false;
   ++request_;
   Open(engine_);
@@ -82,7 +88,7 @@ void ConsumerActor::Open(const EnginePtr& engine) {
   OpenRequest request;
   request.mutable_opener()->set_consumer(number_);
   request.mutable_opener()->set_request(request_);
-  request.set_job(site_.JobOf(slot_));
+  request.set_job(site_.JobOf(slot_, slots_));
   request.set_plan("plan");
   request.set_visitation(site_.plan.is_static         ? service::STATIC
                          : site_.plan.is_each_worker  ? service::EACH_WORKER
@@ -91,11 +97,14 @@ void ConsumerActor::Open(const EnginePtr& engine) {
   request.set_is_ordered(site_.plan.is_ordered);
   request.set_slot(site_.plan.is_group() ? 0 : slot_);
   request.set_slots(site_.plan.is_group() ? 1 : slots_);
-  request.set_on_existing(OpenRequest::ATTACH);
+  // One that is new takes nobody's place.
+  request.set_on_existing(begin_.from_round && !begin_.rejoins
+                              ? OpenRequest::ERROR
+                              : OpenRequest::ATTACH);
   if (site_.plan.is_group()) {
     service::Group& group = *request.mutable_group();
     group.set_name("group");
-    group.set_lanes(static_cast<uint32_t>(site_.plan.lanes()));
+    group.set_lanes(lanes());
     group.set_lane(site_.plan.is_in_rounds ? slot_ : 0);
     if (site_.plan.is_at_most_once) group.set_policy(service::Sharing::SKIP);
     if (begin_.from_round) group.set_row(*begin_.from_round);
@@ -106,8 +115,14 @@ void ConsumerActor::Open(const EnginePtr& engine) {
     request.set_is_same_consumer(true);
   } else if (begin_.own) {
     *request.add_states() = JournalOf(*begin_.own).Wanted();
+  } else if (begin_.resized_from) {
+    *request.mutable_group()->mutable_resized_from() = *begin_.resized_from;
   } else {
     for (const ConsumerState& state : begin_.all) *request.add_states() = state;
+  }
+  if (request.states_size() > 0 && request.has_group()) {
+    *request.mutable_group()->mutable_splits() = request.states(0).splits();
+    request.mutable_group()->set_resized_at(request.states(0).resized_at());
   }
   site_.Send([self, engine, request] {
     // A call ends with the process that makes it.
@@ -157,7 +172,8 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
                              const OpenReply& reply) {
   ClientState::Settings settings;
   settings.opener = opener;
-  settings.job = site_.JobOf(slot_);
+  settings.job = site_.JobOf(slot_, slots_);
+  settings.lanes = lanes();
   settings.plan = "plan";
   settings.slot = site_.plan.is_group() ? 0 : slot_;
   settings.slots = site_.plan.is_group() ? 1 : slots_;
@@ -176,6 +192,15 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
   engine->client.emplace(settings, reply, resumed);
   CheckSeed(reply.seed());
   if (!from) engine->place = first_row_ = reply.row();
+  if (begin_.resized_from) {
+    if (!from && reply.row() != begin_.resized_from->row()) {
+      site_.failure =
+          absl::StrCat("it was resized at round ", begin_.resized_from->row(),
+                       "; got ", reply.row());
+      return;
+    }
+    first_row_ = 0;  // it goes on with what it had
+  }
   if (!from && begin_.from_round) {
     if (reply.row() > *begin_.from_round) {
       site_.failure = absl::StrCat("round ", *begin_.from_round,
@@ -185,11 +210,10 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
     engine->place = *begin_.from_round;
     first_row_ = 0;  // it goes on with what it had
   }
-  engine->feed.emplace(
-      RowFeed::Groups{
-          site_.plan.group_size, site_.plan.group_rows, site_.plan.lanes(),
-          slot_, [this](uint64_t bundle) { return site_.ItemsOf(bundle); }},
-      *engine->client, std::move(log), reply.row(), engine->place);
+  engine->feed.emplace(RowFeed::Groups{site_.plan.group_size,
+                                       site_.plan.group_rows, lanes(), slot_},
+                       *engine->client, std::move(log), reply.row(),
+                       engine->place);
   // Where it is before the first row, too.
   saved_ = from ? *from : Saved{engine->feed->Seal(), engine->place, {}};
   is_resuming_ = true;
@@ -200,7 +224,7 @@ void ConsumerActor::OnOpened(const EnginePtr& engine,
 // left, one that comes begins anew.
 void ConsumerActor::CheckSeed(uint64_t seed) {
   if (!site_.plan.is_group()) return;
-  if (site_.has_member_left) return;
+  if (site_.has_member_left && !site_.plan.is_in_rounds) return;
   if (site_.seed == 0) site_.seed = seed;
   if (site_.seed == seed) return;
   site_.failure =
@@ -251,10 +275,10 @@ void ConsumerActor::Act(const EnginePtr& engine,
       engine->reading.erase(read.bundle);
       engine->client->OnBroken(read.bundle, read.attempt, why);
     };
-    const auto frame = [self, engine, read, broken](const FrameHead& head) {
+    const auto frame = [self, engine, read, broken](const Sent& sent) {
       if (!self->IsCurrent(engine)) return false;
       // One that a reading before has sent may still come.
-      if (self->OnFrame(engine, read.address, head)) return true;
+      if (self->OnFrame(engine, read.address, sent)) return true;
       broken("a frame is missing");
       return false;
     };
@@ -274,12 +298,15 @@ void ConsumerActor::Act(const EnginePtr& engine,
 
 // False: it is out of step.
 bool ConsumerActor::OnFrame(const EnginePtr& engine, const std::string& address,
-                            const FrameHead& head) {
+                            const Sent& sent) {
+  const service::FrameHead& head = sent.head;
   const ClientState::Taken taken = engine->client->OnFrame(head);
   if (taken.is_out_of_step) return false;
   RowFeed& feed = *engine->feed;
-  feed.OnItems(head.bundle, head.position + taken.skip, taken.take,
-               site_.PositionsOf(head.bundle));
+  const auto first = sent.items.begin() + static_cast<int64_t>(taken.skip);
+  feed.OnItems(head.bundle, head.position + taken.skip,
+               {first, first + static_cast<int64_t>(taken.take)},
+               sent.loose_from);
   if (head.is_end) feed.OnEnd(head.bundle, taken.end);
   if (feed.waiting() >= site_.plan.budget) engine->client->set_is_full(true);
   if (taken.take == 0) return true;
@@ -370,6 +397,7 @@ void ConsumerActor::Train() {
   if (engine.feed->waiting() < site_.plan.budget / 2) {
     engine.client->set_is_full(false);
   }
+  if (last_row_ && row() >= last_row_) return;
   if (engine.frames.empty()) {
     if (!engine.feed->has_ended()) return;
     if (!engine.expected.empty() && !site_.plan.may_lose()) {
@@ -396,6 +424,7 @@ void ConsumerActor::Train() {
                                                  frame.place - saved_->place));
   saved_->place = frame.place;
   saved_->journal = frame.journal;
+  if (site_.plan.resizes > 0) history_[*this->row()] = *saved_;
   if (frame.rows.empty()) engine.frames.pop_front();
 }
 

@@ -21,15 +21,13 @@ RowFeed::RowFeed(const Groups& groups, service::ClientState& client,
   log_ = RowLog(client_.Save(), row);
 }
 
-void RowFeed::OnItems(uint64_t bundle, uint64_t first, uint64_t count,
-                      uint64_t of) {
-  if (count == 0) return;
+void RowFeed::OnItems(uint64_t bundle, uint64_t first, const Row& items,
+                      uint64_t loose_from) {
+  if (items.empty()) return;
   Arrived& arrived = arrived_[bundle];
-  arrived.loose_from = groups_.lanes > 0
-                           ? groups_.items_of(bundle) / groups_.lanes
-                           : of - of % groups_.size;
-  for (uint64_t i = 0; i < count; ++i) arrived.positions.push_back(first + i);
-  waiting_ += count;
+  arrived.loose_from = loose_from;
+  for (const Item& item : items) arrived.items.push_back({first++, item});
+  waiting_ += items.size();
 }
 
 void RowFeed::OnEnd(uint64_t bundle, uint64_t items) {
@@ -78,61 +76,51 @@ std::optional<Row> RowFeed::Take() {
     }
     current_ = bundle;
     const Arrived& arrived = arrived_[*bundle];
-    if (arrived.positions.front() < arrived.loose_from) return Give(*bundle);
+    if (arrived.items.front().position < arrived.loose_from) {
+      return Give(*bundle);
+    }
     PoolOne(*bundle);
   }
   if (client_.has_ended()) has_ended_ = true;
   return std::nullopt;
 }
 
-uint64_t RowFeed::TakeOne(uint64_t bundle) {
+RowFeed::Arrival RowFeed::TakeOne(uint64_t bundle) {
   const auto it = arrived_.find(bundle);
-  const uint64_t position = it->second.positions.front();
-  it->second.positions.pop_front();
-  if (it->second.positions.empty()) arrived_.erase(it);
+  const Arrival taken = it->second.items.front();
+  it->second.items.pop_front();
+  if (it->second.items.empty()) arrived_.erase(it);
   --waiting_;
   client_.Take(bundle, 1);
-  return position;
+  return taken;
 }
 
 Row RowFeed::Give(uint64_t bundle) {
-  const uint64_t position = TakeOne(bundle);
+  const Arrival taken = TakeOne(bundle);
   client_.Give(bundle, 1);
-  log_.Add({bundle, position, 1});
-  return {ItemAt(bundle, position)};
-}
-
-Item RowFeed::ItemAt(uint64_t bundle, uint64_t position) const {
-  const uint64_t lanes = groups_.lanes;
-  if (lanes == 0) return {bundle, position};
-  const uint64_t rounds = groups_.items_of(bundle) / lanes;
-  if (position < rounds) return {bundle, position * lanes + groups_.lane};
-  return {bundle, rounds * lanes + (position - rounds)};
+  log_.Add({bundle, taken.position, 1});
+  return {taken.item};
 }
 
 void RowFeed::PoolOne(uint64_t bundle) {
-  pool_.parts.push_back({bundle, TakeOne(bundle), 1});
-  ++pool_.items;
+  const Arrival taken = TakeOne(bundle);
+  pool_.parts.push_back({bundle, taken.position, 1});
+  pool_.items.push_back(taken.item);
 }
 
 bool RowFeed::BeginGroup() {
-  if (pool_.items == 0) return false;
-  if (pool_.items < GroupSize() && !client_.is_all_taken()) return false;
-  SetGroup(std::exchange(pool_, Pool()).parts);
+  if (pool_.items.empty()) return false;
+  if (pool_.items.size() < GroupSize() && !client_.is_all_taken()) return false;
+  SetGroup(std::exchange(pool_, Pool()));
   return true;
 }
 
-void RowFeed::SetGroup(std::vector<RowLog::Part> parts) {
-  log_.BeginStitched(0, parts);
-  Row all;
-  for (const RowLog::Part& part : parts) {
-    for (uint64_t i = 0; i < part.items; ++i) {
-      all.push_back(ItemAt(part.bundle, part.position + i));
-    }
-  }
+void RowFeed::SetGroup(Pool pool) {
+  log_.BeginStitched(0, pool.parts);
+  group_ = std::move(pool.parts);
+  const Row& all = pool.items;
   if (groups_.lanes > 0) {
     if (all.size() >= groups_.lanes) group_rows_.push_back({all[groups_.lane]});
-    group_ = std::move(parts);
     return;
   }
   // The first rows have an item each, the last one the rest.
@@ -140,7 +128,6 @@ void RowFeed::SetGroup(std::vector<RowLog::Part> parts) {
   for (uint64_t i = 0; i + 1 < rows; ++i) group_rows_.push_back({all[i]});
   group_rows_.emplace_back(all.begin() + static_cast<int64_t>(rows) - 1,
                            all.end());
-  group_ = std::move(parts);
 }
 
 Row RowFeed::TakeOfGroup() {
@@ -161,7 +148,7 @@ void RowFeed::EndGroup() {
 
 void RowFeed::DropBefore(uint64_t bundle, uint64_t position) {
   while (arrived_.contains(bundle) &&
-         arrived_[bundle].positions.front() < position) {
+         arrived_[bundle].items.front().position < position) {
     TakeOne(bundle);
     client_.Give(bundle, 1);
   }
@@ -173,9 +160,9 @@ bool RowFeed::ClipToArrived(std::vector<RowLog::Part>& parts) const {
     uint64_t here = 0;
     uint64_t begin = part.position;
     if (const auto it = arrived_.find(part.bundle); it != arrived_.end()) {
-      for (const uint64_t position : it->second.positions) {
-        if (position < part.position || position >= end) continue;
-        if (here++ == 0) begin = position;
+      for (const Arrival& each : it->second.items) {
+        if (each.position < part.position || each.position >= end) continue;
+        if (here++ == 0) begin = each.position;
       }
     }
     if (here < part.items && !client_.is_over(part.bundle)) return false;
@@ -199,7 +186,7 @@ std::optional<Row> RowFeed::FollowScript() {
       return std::nullopt;
     }
     const uint64_t end = part.position + part.items;
-    const uint64_t at = arrived_[bundle].positions.front();
+    const uint64_t at = arrived_[bundle].items.front().position;
     if (at >= end) {
       script_.pop_front();
       return std::nullopt;
@@ -209,14 +196,17 @@ std::optional<Row> RowFeed::FollowScript() {
     if (part.items == 0) script_.pop_front();
     return Give(bundle);
   }
-  std::vector<RowLog::Part> parts = entry.parts;
-  if (!ClipToArrived(parts)) return std::nullopt;
-  for (const RowLog::Part& part : parts) {
+  Pool pool;
+  pool.parts = entry.parts;
+  if (!ClipToArrived(pool.parts)) return std::nullopt;
+  for (const RowLog::Part& part : pool.parts) {
     DropBefore(part.bundle, part.position);
-    for (uint64_t i = 0; i < part.items; ++i) TakeOne(part.bundle);
+    for (uint64_t i = 0; i < part.items; ++i) {
+      pool.items.push_back(TakeOne(part.bundle).item);
+    }
   }
   script_.pop_front();
-  if (!parts.empty()) SetGroup(std::move(parts));
+  if (!pool.parts.empty()) SetGroup(std::move(pool));
   return std::nullopt;
 }
 
@@ -227,6 +217,7 @@ std::optional<service::ConsumerState> StateOf(const Saved& saved) {
   if (log.begin() != row) return std::nullopt;
   service::ConsumerState state = log.base();
   state.set_origin(log.origin());
+  state.set_row(row);
   return state;
 }
 

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -16,7 +15,8 @@
 
 namespace penstock::sim {
 
-// Bundle and position of an item.
+// Bundle and number of an item in it. In rounds, readers have items at
+// positions that are other numbers.
 using Item = std::pair<uint64_t, uint64_t>;
 // The items that it was made of.
 using Row = std::vector<Item>;
@@ -30,16 +30,14 @@ struct Saved {
 
 class RowFeed final {
  public:
-  // A bundle's last items, as many as make no whole group, are loose: they wait
-  // for those of other bundles, and each group is given as some rows.
+  // Loose items wait for those of other bundles, and each group of so many is
+  // given as some rows.
   struct Groups {
-    uint64_t size = 1;  // 1: no item is loose
+    uint64_t size = 1;
     uint64_t rows = 1;  // at most `size`
-    // In rounds of so many, this one's is number `lane`; 0: there are none. A
-    // bundle's last items, fewer than a round, wait for those of others.
+    // In rounds of so many, this one's is number `lane`; 0: there are none.
     uint64_t lanes = 0;
     uint64_t lane = 0;
-    std::function<uint64_t(uint64_t bundle)> items_of = {};
   };
   // `client` outlives it. `resumed`: the journal that it goes on with; without
   // one, its rows are numbered from `begin` on. None before `first_row` is
@@ -48,8 +46,10 @@ class RowFeed final {
           std::optional<service::RowLog> resumed, uint64_t begin,
           uint64_t first_row);
 
-  // New items [first, first + count) of a bundle that has `of` of them.
-  void OnItems(uint64_t bundle, uint64_t first, uint64_t count, uint64_t of);
+  // New items of a bundle, at positions from `first` on. Those at `loose_from`
+  // and after it are loose.
+  void OnItems(uint64_t bundle, uint64_t first, const Row& items,
+               uint64_t loose_from);
   void OnEnd(uint64_t bundle, uint64_t items);
   void OnSkipped(const service::BundleSet& bundles) { log_.OnSkipped(bundles); }
 
@@ -71,29 +71,31 @@ class RowFeed final {
  private:
   struct Pool {
     std::vector<service::RowLog::Part> parts;
-    uint64_t items = 0;
+    Row items;
+  };
+  struct Arrival {
+    uint64_t position;
+    Item item;
   };
   struct Arrived {
-    std::deque<uint64_t> positions;
+    std::deque<Arrival> items;
     uint64_t loose_from = 0;
   };
   std::optional<Row> Take();
   std::optional<Row> FollowScript();
   bool ClipToArrived(std::vector<service::RowLog::Part>& parts) const;
   void DropBefore(uint64_t bundle, uint64_t position);
-  uint64_t TakeOne(uint64_t bundle);
+  Arrival TakeOne(uint64_t bundle);
   Row Give(uint64_t bundle);
   void PoolOne(uint64_t bundle);
   bool BeginGroup();
-  void SetGroup(std::vector<service::RowLog::Part> parts);
+  void SetGroup(Pool pool);
   Row TakeOfGroup();
   void EndGroup();
   // How many items of the bundles are put together.
   uint64_t GroupSize() const {
     return groups_.lanes > 0 ? groups_.lanes : groups_.size;
   }
-  // What this reader gets at that position.
-  Item ItemAt(uint64_t bundle, uint64_t position) const;
 
   const Groups groups_;
   service::ClientState& client_;

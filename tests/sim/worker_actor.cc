@@ -12,6 +12,33 @@ constexpr int64_t kDrainStepMs = 50;
 constexpr int64_t kWaitMs = 50;  // for a lease
 constexpr int kMostWaits = 10;
 
+// How a bundle's items lie at the positions that a reader has.
+struct Cut {
+  uint64_t items;  // of the bundle
+  uint64_t loose;  // of them, the last ones, where there are no rounds
+  const service::Sharing& sharing;
+
+  uint64_t lanes() const {
+    return sharing.has_split() ? sharing.split().lanes() : sharing.lanes();
+  }
+  // Positions of rounds, of which each reader has an item.
+  uint64_t rounds() const {
+    if (lanes() == 0) return items - loose;
+    const uint64_t rounds = items / lanes();
+    if (!sharing.has_split()) return rounds;
+    return std::min<uint64_t>(rounds, sharing.split().position());
+  }
+  // What comes after these is all readers', item by item.
+  uint64_t positions() const {
+    return lanes() == 0 ? items : rounds() + items - rounds() * lanes();
+  }
+  uint64_t ItemAt(uint64_t position) const {
+    if (lanes() == 0) return position;
+    if (position < rounds()) return position * lanes() + sharing.lane();
+    return rounds() * lanes() + (position - rounds());
+  }
+};
+
 // Who follows and may miss it has what is there.
 bool MayCompute(const service::Sharing& sharing) {
   return sharing.policy() != service::Sharing::SKIP || !sharing.is_following();
@@ -19,7 +46,6 @@ bool MayCompute(const service::Sharing& sharing) {
 
 }  // namespace
 
-using service::FrameHead;
 using service::Lease;
 using service::WorkerReply;
 using service::WorkerState;
@@ -214,7 +240,7 @@ void WorkerActor::OnComputed(const Lease& lease) {
 
 void WorkerActor::Read(const service::EpochId& epoch, uint64_t bundle,
                        uint64_t attempt, uint64_t from,
-                       std::function<bool(const FrameHead&)> frame,
+                       std::function<bool(const Sent&)> frame,
                        std::function<void(const std::string&)> broken) {
   state_.Hurry(epoch, bundle);
   auto reading = std::make_shared<Reading>(Reading{
@@ -259,11 +285,14 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
   if (rng.Chance(site_.plan.broken_reads)) {
     return broken("the connection was cut");
   }
-  FrameHead head;
+  Sent sent;
+  service::FrameHead& head = sent.head;
   head.epoch = reading->epoch;
   head.bundle = reading->bundle;
   head.attempt = reading->attempt;
-  const uint64_t items = site_.PositionsOf(reading->bundle);
+  const uint64_t all = site_.ItemsOf(reading->bundle);
+  const Cut cut{all, all % site_.plan.group_size, lease->sharing()};
+  const uint64_t items = cut.positions();
   if (lease->sharing().policy() == service::Sharing::SKIP) {
     // The first go when room is needed; all of it, perhaps.
     const auto here = gone_.find(lease->sharing().production());
@@ -271,24 +300,33 @@ void WorkerActor::Go(std::shared_ptr<Reading> reading) {
       here->second = std::min(items, here->second + rng.Below(4));
       if (here->second == items && rng.Chance(0.5)) gone_.erase(here);
     }
+    // Who follows has what is there; others have it computed again.
+    if (MayCompute(lease->sharing())) {
+      gone_.try_emplace(lease->sharing().production(), 0);
+    }
     const auto left = gone_.find(lease->sharing().production());
-    const uint64_t floor = left == gone_.end() ? items : left->second;
-    head.is_gone = reading->next == 0 && floor == items;
-    reading->next = std::max(reading->next, floor);
+    head.is_gone = left == gone_.end();
+    if (!head.is_gone) reading->next = std::max(reading->next, left->second);
   }
   // Attempts cut their frames in different places, and may begin a little
   // before what was asked for.
   const uint64_t back =
       std::min<uint64_t>(reading->next, rng.Chance(0.3) ? rng.Below(3) : 0);
-  head.position = std::min(items, reading->next - back);
-  head.items = std::min<uint64_t>(items - head.position, 1 + rng.Below(4));
-  head.is_end = head.position + head.items == items;
+  if (!head.is_gone) {
+    head.position = std::min(items, reading->next - back);
+    head.items = std::min<uint64_t>(items - head.position, 1 + rng.Below(4));
+  }
+  head.is_end = head.is_gone || head.position + head.items == items;
   if (head.is_end) head.digest = site_.DigestOf(reading->bundle);
+  for (uint64_t i = 0; i < head.items; ++i) {
+    sent.items.emplace_back(head.bundle, cut.ItemAt(head.position + i));
+  }
+  sent.loose_from = cut.rounds();
   reading->next = std::max(reading->next, head.position + head.items);
   const int64_t delay = rng.Between(0, site_.plan.most_delay_ms);
-  site_.world.After(delay, [self = shared_from_this(), reading, head, again] {
-    const bool is_heard = reading->frame(head);
-    if (!is_heard || head.is_end) return self->End(*reading, is_heard);
+  site_.world.After(delay, [self = shared_from_this(), reading, sent, again] {
+    const bool is_heard = reading->frame(sent);
+    if (!is_heard || sent.head.is_end) return self->End(*reading, is_heard);
     self->site_.world.After(self->site_.world.rng().Between(0, 30), again);
   });
 }

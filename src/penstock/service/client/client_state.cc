@@ -184,7 +184,8 @@ ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
   }
   if (settings_.may_skip) taken.end = bundle.end;
   if (head.is_end) {
-    bundle.items = end;
+    // One that is gone ends nowhere; what has come of it is to be given.
+    bundle.items = std::max(end, bundle.received);
     bundle.digest = head.digest;
     bundle.is_gone = head.is_gone && bundle.received == 0;
     bundle.attempt = 0;

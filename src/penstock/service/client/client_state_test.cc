@@ -14,14 +14,13 @@ using testing::SizeIs;
 class ClientStateTest : public testing::Test {
  protected:
   ClientStateTest() {
+    settings_.job = "train";
+    settings_.plan = "p";
     opened_.mutable_epoch()->set_run(1);
     opened_.mutable_epoch()->set_generation(1);
   }
   ClientState Make(const std::optional<ConsumerState>& resumed = {}) {
-    ClientState::Settings settings;
-    settings.job = "train";
-    settings.plan = "p";
-    return ClientState(settings, opened_, resumed);
+    return ClientState(settings_, opened_, resumed);
   }
   static ClientReply Assign(uint64_t bundle, uint64_t attempt,
                             uint64_t from = 0) {
@@ -38,6 +37,7 @@ class ClientStateTest : public testing::Test {
     return {opened_.epoch(), bundle, 1, position, items, is_end, 99};
   }
 
+  ClientState::Settings settings_;
   OpenReply opened_;
 };
 
@@ -177,6 +177,44 @@ TEST_F(ClientStateTest, AsksWhatBecomesOfBundlesThatItWaitsFor) {
   client.OnReply(reply);
   EXPECT_TRUE(client.is_over(7));
   EXPECT_THAT(client.MakeBeat().open(), IsEmpty());
+}
+
+// Rows of a checkpoint's journal may come before those of a bundle that is
+// next, whose loose rows they did not wait for: there is no room until that
+// comes.
+TEST_F(ClientStateTest, InOrderAFullReaderAsksForTheNext) {
+  settings_.is_ordered = true;
+  ClientState client = Make();
+  client.OnReply(Assign(1, 1));
+  client.OnFrame(Frame(1, 0, 5));
+  client.set_is_full(true);
+  EXPECT_EQ(client.NextToTake(), 0);
+  EXPECT_GT(client.MakeBeat().want(), 0);
+  client.OnReply(Assign(0, 2));
+  EXPECT_EQ(client.MakeBeat().want(), 0);
+}
+
+// With SKIP, all of a bundle that one has begun to read may go. What has come
+// of it is there to be given.
+TEST_F(ClientStateTest, WhatHasComeOfABundleThatIsGoneIsGiven) {
+  settings_.is_ordered = true;
+  settings_.may_skip = true;
+  ClientState client = Make();
+  client.OnReply(Assign(0, 1));
+  EXPECT_EQ(client.OnFrame(Frame(0, 0, 3)).take, 3);
+  client.Take(0, 1);
+  client.Give(0, 1);
+  FrameHead gone = Frame(0, 0, 0, true);
+  gone.is_gone = true;
+  EXPECT_EQ(client.OnFrame(gone).end, 3);
+  EXPECT_EQ(client.NextToTake(), 0);
+  ConsumerState state = client.Save();
+  ASSERT_THAT(state.open(), SizeIs(1));
+  EXPECT_EQ(state.open(0).position(), 1);
+  client.Take(0, 2);
+  client.Give(0, 2);
+  EXPECT_EQ(client.NextToTake(), 1);
+  EXPECT_THAT(client.Save().open(), IsEmpty());
 }
 
 TEST_F(ClientStateTest, SaysHowManyHaveNoRowThatWaits) {

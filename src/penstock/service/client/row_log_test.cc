@@ -109,6 +109,17 @@ TEST(RowLogTest, GoesOnFromAMessage) {
   EXPECT_THAT(OpenOf(wanted), ElementsAre(Pair(1, 5), Pair(3, 0)));
 }
 
+// It was begun by another, and given back: it goes on there, and not before.
+TEST(RowLogTest, WantsABundleFromWhereItWasHad) {
+  RowLog log(ConsumerState{});
+  log.Add({1, 4, 3});
+  log.BeginStitched(0, {{1, 7, 1}, {3, 2, 1}});
+  log.AddStitchedRows(1);
+  log.EndStitched();
+  EXPECT_THAT(OpenOf(log.Wanted()), ElementsAre(Pair(1, 4), Pair(3, 2)));
+  EXPECT_THAT(log.base().open(), IsEmpty());
+}
+
 // More rows come of it: who goes on elsewhere must not take it for done.
 TEST(RowLogTest, AGroupThatIsOpenStaysWhole) {
   RowLog log(ConsumerState{});

@@ -34,6 +34,14 @@ bool IsSameGroup(const Group& a, const Group& b) {
   return a.name() == b.name() && a.tenant() == b.tenant();
 }
 
+// Of the state that it goes on from; 0: there is none.
+uint64_t SeedOf(const OpenRequest& request) {
+  if (request.group().has_resized_from()) {
+    return request.group().resized_from().seed();
+  }
+  return request.states_size() > 0 ? request.states(0).seed() : 0;
+}
+
 std::string PolicyOf(const Group& group) {
   return group.policy() == Sharing::SKIP ? "skip" : "wait";
 }
@@ -63,13 +71,33 @@ const DispatcherState::Run* DispatcherState::LiveMember(const Group& group,
   return found;
 }
 
+const DispatcherState::Run* DispatcherState::EndedMember(
+    const OpenRequest& request, uint64_t founder) const {
+  const Group& group = request.group();
+  if (group.lanes() == 0) return nullptr;
+  const Run* found = nullptr;
+  for (const auto& [name, run] : runs_) {
+    const Group& its = run.record.group();
+    if (name == request.job() || !IsSameGroup(its, group) || run.resized ||
+        its.lanes() != group.lanes() || its.founder() == founder ||
+        run.record.plan() != request.plan()) {
+      continue;
+    }
+    if (found == nullptr || found->record.group().founder() < its.founder()) {
+      found = &run;
+    }
+  }
+  return found;
+}
+
 absl::Status DispatcherState::CheckResize(const OpenRequest& request) const {
   const ConsumerState& from = request.group().resized_from();
   if (request.states_size() > 0 || request.group().lanes() == 0 ||
-      from.lanes() == 0 || from.row() == 0) {
+      from.lanes() == 0 || from.lanes() == request.group().lanes() ||
+      from.row() == 0) {
     return absl::InvalidArgumentError(
-        "consumers that are resized must go on from a state of one that reads "
-        "in rounds, and has begun; got something else");
+        "consumers that are resized must go on from a state of one of another "
+        "number that reads in rounds, and has begun; got something else");
   }
   if (from.plan() != request.plan()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -100,7 +128,26 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
                      "), one of num_consumers; got ", group.lane()));
   }
   const Run* run = LiveMember(group, request.job(), now_ms);
-  if (run == nullptr) return absl::OkStatus();
+  const auto found = runs_.find(request.job());
+  const Run* own = found == runs_.end() ? nullptr : &found->second;
+  const bool is_attached = request.on_existing() == OpenRequest::ATTACH;
+  // It has a place among them already.
+  const bool has_place =
+      own != nullptr && (is_attached || IsLive(*own, now_ms));
+  const bool comes_late = group.has_row() && group.row() > 0 &&
+                          request.states_size() == 0 &&
+                          !group.has_resized_from();
+  if (run == nullptr) {
+    const uint64_t founder = own == nullptr ? 0 : own->record.group().founder();
+    if (group.lanes() == 0 || !comes_late || has_place ||
+        EndedMember(request, founder) != nullptr) {
+      return absl::OkStatus();
+    }
+    return absl::UnavailableError(absl::StrCat(
+        "none of '", group.name(), "' is there; consumer ", group.lane(),
+        " of ", group.lanes(), " waits for those who have read ", group.row(),
+        " rounds"));
+  }
   const auto other = [&](const std::string& what, const std::string& its,
                          const std::string& ours) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -110,12 +157,14 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
   };
   const RunRecord& record = run->record;
   if (record.group().lanes() != group.lanes()) {
-    // Some of them may be behind those that were resized.
-    if (group.has_resized_from() || group.resized_at() > 0 ||
-        request.is_same_consumer()) {
+    // Some of them may be behind those that were resized, or take all back.
+    if (group.has_resized_from()) return absl::OkStatus();
+    if (request.states_size() > 0) return CheckSeed(request, *run);
+    if (has_place && own->resized &&
+        (!comes_late || group.row() <= own->resized->row)) {
       return absl::OkStatus();
     }
-    if (group.has_row() && group.row() > 0 && request.states_size() == 0) {
+    if (comes_late) {
       return absl::UnavailableError(
           absl::StrCat("the consumers of '", group.name(), "' are ",
                        record.group().lanes(), "; consumer ", group.lane(),
@@ -125,14 +174,14 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
         "num_consumers", absl::StrCat(record.group().lanes()),
         absl::StrCat(group.lanes(), ": they change by resize() alone"));
   }
-  const uint64_t resized_at = group.has_resized_from()
-                                  ? group.resized_from().row()
-                                  : group.resized_at();
-  if (resized_at != record.group().resized_at() &&
-      (group.has_resized_from() || request.states_size() > 0)) {
-    return other("round that they were resized at",
-                 absl::StrCat(record.group().resized_at()),
-                 absl::StrCat(resized_at));
+  // Who comes from an earlier round takes all back (LeaveBranch).
+  if (group.has_resized_from()) {
+    const uint64_t its = ResizedAt(*run, PassOf(group.resized_from()));
+    const uint64_t ours = group.resized_from().row();
+    if (ours > its) {
+      return other("round that they were resized at", absl::StrCat(its),
+                   absl::StrCat(ours));
+    }
   }
   if (record.plan() != request.plan()) {
     return other("pipeline", record.plan(), request.plan());
@@ -144,17 +193,74 @@ absl::Status DispatcherState::CheckGroup(const OpenRequest& request,
   if (record.group().policy() != group.policy()) {
     return other("share_policy", PolicyOf(record.group()), PolicyOf(group));
   }
-  if (request.states_size() > 0 && group.lanes() > 0 &&
-      request.states(0).seed() != 0 &&
-      request.states(0).seed() != record.seed()) {
-    return other("seed", "begun anew",
-                 "a state of before: load one in each of them");
-  }
-  return absl::OkStatus();
+  return CheckSeed(request, *run);
 }
 
-void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
-                                Run& run) {
+absl::Status DispatcherState::CheckSeed(const OpenRequest& request,
+                                        const Run& other) {
+  const uint64_t seed = SeedOf(request);
+  if (request.group().lanes() == 0 || seed == 0 ||
+      seed == other.record.seed()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "all members of '", request.group().name(), "' must have the same seed; ",
+      "job '", other.record.job(), "' has begun anew, job '", request.job(),
+      "' a state of before: load one in each of them"));
+}
+
+void DispatcherState::LeaveBranch(const OpenRequest& request, Writes& writes) {
+  const Group& group = request.group();
+  const bool is_resize = group.has_resized_from();
+  if (group.lanes() == 0 || request.is_same_consumer() ||
+      (request.states_size() == 0 && !is_resize)) {
+    return;
+  }
+  const Pass pass =
+      PassOf(is_resize ? group.resized_from() : request.states(0));
+  const uint64_t at =
+      is_resize ? group.resized_from().row() : group.resized_at();
+  std::vector<std::string> left;
+  for (const auto& [job, run] : runs_) {
+    const Group& its = run.record.group();
+    if (!IsSameGroup(its, group)) continue;
+    if (run.record.seed() != SeedOf(request)) {
+      if (job == request.job() && SeedOf(request) != 0) left.push_back(job);
+    } else if (ResizedAt(run, pass) > at ||
+               (!is_resize && its.lanes() == group.lanes() &&
+                ResizedAt(run, pass) != at)) {
+      left.push_back(job);
+    }
+  }
+  for (const std::string& job : left) CloseRun(job, "restored", writes);
+  if (!left.empty()) MarkResized();
+}
+
+void DispatcherState::MarkResized() {
+  for (auto& [job, run] : runs_) {
+    const Group& its = run.record.group();
+    if (its.lanes() == 0) continue;
+    run.resized.reset();
+    for (const auto& [name, other] : runs_) {
+      const Group& next = other.record.group();
+      const ConsumerState& from = next.resized_from();
+      if (from.row() == 0 || !IsSameGroup(its, next) ||
+          other.record.run() < run.record.run() ||
+          other.record.seed() != run.record.seed()) {
+        continue;
+      }
+      const uint64_t at = ResizedAt(run, PassOf(from));
+      const bool is_later =
+          from.row() > at || (from.row() == at && next.lanes() != its.lanes());
+      if (is_later && (!run.resized || from.row() < run.resized->row)) {
+        run.resized = {from.row(), next.lanes()};
+      }
+    }
+  }
+}
+
+void DispatcherState::JoinGroup(const OpenRequest& request, uint64_t founder,
+                                int64_t now_ms, Run& run) {
   Group& group = *run.record.mutable_group();
   group = request.group();
   group.set_founder(run.record.run());
@@ -164,24 +270,24 @@ void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
     group.set_resized_at(from.row());
     const std::vector<Split> splits = SplitsOf(from);
     *group.mutable_splits() = {splits.begin(), splits.end()};
-    for (auto& [job, each] : runs_) {
-      const RunRecord& before = each.record;
-      if (IsSameGroup(before.group(), group) &&
-          before.group().lanes() == from.lanes() &&
-          before.group().lanes() != group.lanes() &&
-          before.seed() == from.seed()) {
-        each.resized = {from.row(), group.lanes()};
-      }
-    }
+    MarkResized();
+  }
+  // Where it was resized is not known any more, but in which pass.
+  if (request.states_size() > 0 && group.resized_at() > 0) {
+    ConsumerState& from = *group.mutable_resized_from();
+    from.set_epoch_number(request.states(0).epoch_number());
+    from.set_iteration(request.states(0).iteration());
   }
   const Run* other = LiveMember(group, request.job(), now_ms);
+  const bool is_new = request.states_size() == 0 && !group.has_resized_from();
+  if (other == nullptr && is_new) other = EndedMember(request, founder);
   if (other == nullptr || other->record.group().lanes() != group.lanes()) {
     return;
   }
   const Group& its = other->record.group();
   group.set_founder(its.founder());
   // Who goes on from a state has its own.
-  if (request.states_size() > 0 || group.has_resized_from()) return;
+  if (!is_new) return;
   run.record.set_seed(other->record.seed());
   if (its.has_resized_from()) {
     *group.mutable_resized_from() = its.resized_from();
@@ -190,13 +296,33 @@ void DispatcherState::JoinGroup(const OpenRequest& request, int64_t now_ms,
   *group.mutable_splits() = its.splits();
 }
 
-DispatcherState::Epoch& DispatcherState::BeginMember(Run& run, const Pass& pass,
-                                                     Writes& writes) {
+DispatcherState::Pass DispatcherState::PassOf(const ConsumerState& state) {
+  return {state.epoch_number(), state.iteration()};
+}
+
+bool DispatcherState::IsResizedIn(const Run& run, const Pass& pass) {
+  const Group& group = run.record.group();
+  return group.has_resized_from() &&
+         PassOf(group.resized_from()).name() == pass.name();
+}
+
+uint64_t DispatcherState::ResizedAt(const Run& run, const Pass& pass) {
+  return IsResizedIn(run, pass) ? run.record.group().resized_at() : 0;
+}
+
+absl::Status DispatcherState::BeginMember(Run& run, const Pass& pass,
+                                          Writes& writes) {
+  if (!IsResizedIn(run, pass)) {
+    BeginGeneration(run, pass, 1, Progress(), ManifestOfGroup(run, pass),
+                    writes);
+    return absl::OkStatus();
+  }
   const ConsumerState& from = run.record.group().resized_from();
-  const Pass resized{from.epoch_number(), from.iteration()};
-  if (!run.record.group().has_resized_from() || resized.name() != pass.name()) {
-    return BeginGeneration(run, pass, 1, Progress(), ManifestOfGroup(run, pass),
-                           writes);
+  if (from.row() == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the others of '", run.record.group().name(),
+        "' go on from states, of ",
+        "when they were resized\n  Have this one load one of them."));
   }
   Epoch& made =
       BeginGeneration(run, pass, 1, ProgressOf(from), from.manifest(), writes);
@@ -204,7 +330,7 @@ DispatcherState::Epoch& DispatcherState::BeginMember(Run& run, const Pass& pass,
   WriteEpoch(made, writes);
   Say("consumer_resized",
       {{"job", run.record.job()}, {"row", absl::StrCat(from.row())}});
-  return made;
+  return absl::OkStatus();
 }
 
 bool DispatcherState::MayRejoin(const Run& run, const OpenRequest& request,
@@ -252,7 +378,15 @@ absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
   const SharedTable::Place* place = has_row
                                         ? table->Before(request.group().row())
                                         : table->Furthest(group.lane());
-  if (place == nullptr && epoch.is_recovered && !has_row) {
+  const bool is_resized = IsResizedIn(run, pass);
+  const ConsumerState& from = group.resized_from();
+  if (place == nullptr && is_resized && from.row() == 0 &&
+      !epoch.is_recovered) {
+    return absl::UnavailableError(absl::StrCat(
+        "where the others of '", group.name(), "' are is not known yet"));
+  }
+  const bool has_begin = has_row && !(is_resized && from.row() == 0);
+  if (place == nullptr && epoch.is_recovered && !has_begin) {
     return absl::FailedPreconditionError(absl::StrCat(
         who,
         " has begun before, and nobody says how far it was\n  Load its "
@@ -265,12 +399,9 @@ absl::Status DispatcherState::Rejoin(Run& run, const OpenRequest& request,
   if (place != nullptr) {
     progress = ProgressOf(place->state);
     row = place->row;
-  } else if (group.has_resized_from() &&
-             Pass{group.resized_from().epoch_number(),
-                  group.resized_from().iteration()}
-                     .name() == pass.name()) {
-    progress = ProgressOf(group.resized_from());
-    row = group.resized_from().row();
+  } else if (is_resized) {
+    progress = ProgressOf(from);
+    row = from.row();
   }
   Epoch& made =
       BeginGeneration(run, pass, generation, progress, manifest, writes);
@@ -338,7 +469,9 @@ Sharing DispatcherState::SharingOf(const Run& run, const Epoch& epoch,
   sharing.set_production(Combine(hash, given.bundle) | 1);
   const auto& splits = run.record.group().splits();
   const auto split = std::ranges::find(splits, given.bundle, &Split::bundle);
-  if (split != splits.end()) *sharing.mutable_split() = *split;
+  if (split != splits.end() && IsResizedIn(run, epoch.pass)) {
+    *sharing.mutable_split() = *split;
+  }
   sharing.set_policy(run.record.group().policy());
   sharing.set_lanes(run.record.group().lanes());
   sharing.set_lane(run.record.group().lane());

@@ -119,6 +119,27 @@ TEST_F(GroupsTest, ALostWorkersBundlesGoToAnotherForAll) {
   EXPECT_EQ(Beat(b, 2, {}, 2).assigned(0).address(), "w8");
 }
 
+// A bundle that has to be computed anew for all brings nobody to compute those
+// after it once more, which another has begun.
+TEST_F(GroupsTest, WhatOneHasBegunIsNotBegunElsewhere) {
+  const OpenReply a = Found(Sharing("a", 1), 2);
+  const OpenReply b = *Open(Sharing("b", 2));
+  Beat(a, 2, {}, 1);
+  EXPECT_THAT(BundlesOf(BeatOf(9, 1)), ElementsAre(0));
+  EXPECT_THAT(BundlesOf(BeatOf(8, 1)), ElementsAre(1));
+  now_ += settings_.lease_ms - 1;
+  BeatOf(8, 0);
+  now_ += 1;
+  Tick();  // the first one is lost
+  Beat(a, 2, {}, 1);
+  Beat(b, 2, {}, 2);
+  EXPECT_THAT(BundlesOf(BeatOf(7, 4)), ElementsAre(0, 0)) << "for a and b";
+  const ClientReply reply = Beat(b, 2, {}, 2);
+  ASSERT_THAT(reply.assigned(), SizeIs(2));
+  EXPECT_EQ(reply.assigned(0).address(), "w7");
+  EXPECT_EQ(reply.assigned(1).address(), "w8");
+}
+
 TEST_F(GroupsTest, MembersMustAgree) {
   Found(Sharing("a", 1), 4);
   state_->AddPlan("q", "another", false, now_, writes_);
@@ -256,6 +277,29 @@ TEST_F(GroupsTest, OneThatComesBackWithoutAStateGoesOnWhereTheOthersAre) {
   EXPECT_EQ(Beat(*back, 1, {}, 6).assigned(0).bundle(), 3);
 }
 
+// After a restart they say it within the time that a lease has, as workers do.
+TEST_F(GroupsTest, WhereTheOthersAreIsWaitedFor) {
+  const OpenReply a = Found(Lane(0, 2, 1), 8);
+  ASSERT_TRUE(Open(Lane(1, 2, 2)).ok());
+  Restart();
+  OpenRequest back = Lane(1, 2, 6);
+  back.set_on_existing(OpenRequest::ATTACH);
+  EXPECT_EQ(Open(back).status().code(), absl::StatusCode::kUnavailable);
+  ClientBeat beat;
+  *beat.mutable_epoch() = a.epoch();
+  beat.mutable_opener()->set_consumer(1);
+  beat.set_row(5);
+  beat.mutable_place()->add_done()->set_end(1);
+  state_->OnClient(beat, now_, writes_);
+  EXPECT_EQ(Open(back).status().code(), absl::StatusCode::kUnavailable)
+      << "another may be further";
+  now_ += settings_.lease_ms;
+  Tick();
+  const auto reply = Open(back);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->row(), 5);
+}
+
 TEST_F(GroupsTest, RoundsGoOnWithAnotherNumberOfMembers) {
   const OpenReply a = Found(Lane(0, 2, 1), 8);
   const OpenReply b = *Open(Lane(1, 2, 2));
@@ -339,6 +383,215 @@ TEST_F(GroupsTest, OneThatGoesOnBesideAResizedGroupIsTold) {
   const ClientReply reply = state_->OnClient(beat, now_, writes_);
   EXPECT_EQ(reply.phase(), ClientReply::FAILED);
   EXPECT_THAT(reply.error(), HasSubstr("resized to 1 at round 10"));
+}
+
+class ResizedTest : public GroupsTest {
+ protected:
+  // Two that read in rounds.
+  ResizedTest()
+      : first_(Found(LaneOf(0, 2, 1), 8)), second_(*Open(LaneOf(1, 2, 2))) {}
+
+  OpenRequest LaneOf(uint32_t lane, uint32_t lanes, uint64_t consumer) const {
+    OpenRequest request = Lane(lane, lanes, consumer);
+    request.set_job(JobOf(lane, lanes));
+    return request;
+  }
+  static std::string JobOf(uint32_t lane, uint32_t lanes) {
+    return absl::StrCat("train[", lane, "/", lanes, "]");
+  }
+  // Where `lanes` were before row `row`, after `position` rounds of bundle 3.
+  ConsumerState Place(uint32_t lanes, uint64_t row, uint64_t position) const {
+    ConsumerState place;
+    *place.mutable_epoch() = first_.epoch();
+    place.set_job(JobOf(0, lanes));
+    place.set_plan("p");
+    place.set_manifest(first_.manifest());
+    place.set_slots(1);
+    place.set_seed(first_.seed());
+    place.set_lanes(lanes);
+    place.set_row(row);
+    place.add_done()->set_end(3);
+    place.add_open()->set_bundle(3);
+    place.mutable_open(0)->set_position(position);
+    return place;
+  }
+  OpenRequest ResizedFrom(const ConsumerState& place, uint32_t lane,
+                          uint32_t lanes, uint64_t consumer) const {
+    OpenRequest request = LaneOf(lane, lanes, consumer);
+    *request.mutable_group()->mutable_resized_from() = place;
+    return request;
+  }
+  // From its own state, of the time when they were resized at `resized_at`.
+  OpenRequest Restored(const ConsumerState& place, uint32_t lane,
+                       uint64_t resized_at, uint64_t consumer) const {
+    OpenRequest request = LaneOf(lane, place.lanes(), consumer);
+    ConsumerState* state = request.add_states();
+    *state = place;
+    state->set_job(request.job());
+    state->set_resized_at(resized_at);
+    request.mutable_group()->set_resized_at(resized_at);
+    *request.mutable_group()->mutable_splits() = place.splits();
+    return request;
+  }
+  ClientReply BeatAt(const OpenReply& opened, uint64_t row, uint64_t consumer) {
+    ClientBeat beat;
+    *beat.mutable_epoch() = opened.epoch();
+    beat.mutable_opener()->set_consumer(consumer);
+    beat.set_row(row);
+    ClientReply reply = state_->OnClient(beat, now_, writes_);
+    Write();
+    return reply;
+  }
+
+  const OpenReply first_;
+  const OpenReply second_;
+};
+
+// Those of before are not heard of any more, and yet not given up.
+TEST_F(ResizedTest, AfterARestartTheyMayBecomeAsManyAsBefore) {
+  ASSERT_TRUE(Open(ResizedFrom(Place(2, 10, 5), 0, 3, 11)).ok());
+  Restart();
+  EXPECT_EQ(BeatAt(second_, 11, 2).phase(), ClientReply::FAILED)
+      << "it is told, as before";
+  const auto again = Open(ResizedFrom(Place(3, 20, 7), 0, 2, 21));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->resized_at(), 20);
+  const auto other = Open(ResizedFrom(Place(3, 20, 7), 1, 2, 22));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(BeatAt(*other, 21, 22).phase(), ClientReply::OPEN);
+  Restart();
+  EXPECT_EQ(BeatAt(*other, 22, 22).phase(), ClientReply::OPEN);
+}
+
+// All have died, which nobody knows yet, and go on from a checkpoint of before.
+TEST_F(ResizedTest, ACheckpointOfBeforeIsGoneBackTo) {
+  const auto resized = Open(ResizedFrom(Place(2, 10, 5), 0, 3, 11));
+  ASSERT_TRUE(resized.ok()) << resized.status();
+  const auto back = Open(Restored(Place(2, 6, 2), 0, 0, 21));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->resized_at(), 0);
+  const auto other = Open(Restored(Place(2, 6, 2), 1, 0, 22));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(BeatAt(*resized, 10, 11).phase(), ClientReply::FENCED)
+      << "its rounds are no more";
+  EXPECT_EQ(BeatAt(*back, 11, 21).phase(), ClientReply::OPEN);
+  Restart();
+  EXPECT_EQ(BeatAt(*back, 12, 21).phase(), ClientReply::OPEN);
+}
+
+TEST_F(ResizedTest, ACheckpointOfBeforeMayBeGoneOnWithByOthers) {
+  const auto resized = Open(ResizedFrom(Place(2, 10, 5), 0, 3, 11));
+  ASSERT_TRUE(resized.ok()) << resized.status();
+  const auto back = Open(ResizedFrom(Place(2, 6, 2), 1, 3, 22));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->row(), 6);
+  EXPECT_EQ(back->splits(0).position(), 2);
+  EXPECT_EQ(BeatAt(*resized, 10, 11).phase(), ClientReply::FENCED);
+  const auto other = Open(ResizedFrom(Place(2, 6, 2), 0, 3, 21));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(BeatAt(*back, 7, 22).phase(), ClientReply::OPEN);
+}
+
+// As many as before, and yet in other rounds: 1, 2, and again 1.
+TEST_F(ResizedTest, AStateIsOfTheRoundsThatItWasSavedIn) {
+  ASSERT_TRUE(Open(ResizedFrom(Place(2, 10, 5), 0, 1, 11)).ok());
+  ASSERT_TRUE(Open(ResizedFrom(Place(1, 20, 7), 0, 2, 21)).ok());
+  ASSERT_TRUE(Open(ResizedFrom(Place(2, 30, 9), 0, 1, 31)).ok());
+  ConsumerState place = Place(1, 12, 6);
+  Split* split = place.add_splits();
+  split->set_bundle(3);
+  split->set_lanes(2);
+  split->set_position(5);
+  const auto back = Open(Restored(place, 0, 10, 41));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->resized_at(), 10);
+  ASSERT_THAT(back->splits(), SizeIs(1));
+  EXPECT_EQ(back->splits(0).position(), 5);
+}
+
+// Nobody had a round in between: those of the first time are no more.
+TEST_F(ResizedTest, TheyMayBeResizedTwiceAtOneRound) {
+  ASSERT_TRUE(Open(ResizedFrom(Place(2, 10, 5), 0, 3, 11)).ok());
+  ASSERT_TRUE(Open(ResizedFrom(Place(2, 10, 5), 0, 4, 21)).ok());
+  const auto again = Open(ResizedFrom(Place(4, 20, 7), 1, 3, 31));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->resized_at(), 20);
+}
+
+// Its engine died before it had a row; or it came back, and says where it was.
+TEST_F(ResizedTest, OneOfBeforeMayReadOnUpToThatRound) {
+  ASSERT_TRUE(Open(ResizedFrom(Place(2, 10, 5), 0, 3, 11)).ok());
+  OpenRequest again = LaneOf(1, 2, 2);
+  again.mutable_opener()->set_request(5);
+  const auto reply = Open(again);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->epoch().run(), second_.epoch().run());
+  OpenRequest back = LaneOf(1, 2, 7);
+  back.set_on_existing(OpenRequest::ATTACH);
+  back.mutable_group()->set_row(11);
+  EXPECT_EQ(Open(back).status().code(), absl::StatusCode::kUnavailable);
+  back.mutable_group()->set_row(10);
+  EXPECT_TRUE(Open(back).ok());
+}
+
+// Else it would begin rounds of its own, in the middle.
+TEST_F(GroupsTest, WhoComesLaterWaitsForOthers) {
+  OpenRequest late = Lane(1, 2, 2);
+  late.mutable_group()->set_row(5);
+  EXPECT_EQ(Open(late).status().code(), absl::StatusCode::kUnavailable);
+  const OpenReply first = Found(Lane(0, 2, 1), 8);
+  const auto reply = Open(late);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->seed(), first.seed());
+}
+
+TEST_F(ResizedTest, TheNextEpochHasBundlesThatNobodyHasBegun) {
+  ASSERT_TRUE(Open(ResizedFrom(Place(2, 10, 5), 0, 3, 11)).ok());
+  OpenRequest next = LaneOf(0, 3, 12);
+  next.set_epoch(1);
+  const OpenReply opened = Found(next, 8);
+  EXPECT_EQ(opened.phase(), OpenReply::OPEN);
+  EXPECT_EQ(opened.row(), 0);
+  EXPECT_THAT(opened.splits(), IsEmpty());
+  EXPECT_EQ(opened.resized_at(), 0);
+  Beat(opened, 8, {}, 12);
+  const WorkerReply leased = BeatOf(9, 8);
+  EXPECT_THAT(leased.leases(), SizeIs(8));
+  for (const Lease& lease : leased.leases()) {
+    EXPECT_FALSE(lease.sharing().has_split()) << lease.bundle();
+  }
+}
+
+// Rounds are those of all that are in them, whenever each comes: also when the
+// others have read all that there is and have left.
+TEST_F(GroupsTest, OneThatComesWhenTheOthersHaveEndedIsInTheirRounds) {
+  const auto leave = [&](const OpenReply& opened, uint64_t consumer) {
+    ReleaseRequest release;
+    *release.mutable_epoch() = opened.epoch();
+    release.mutable_opener()->set_consumer(consumer);
+    ASSERT_TRUE(state_->Release(release, now_, writes_).ok());
+    Write();
+  };
+  const OpenReply a = Found(Lane(0, 2, 1), 0);
+  leave(a, 1);
+  now_ += settings_.run_timeout_ms - 1;
+  Tick();
+  const auto b = Open(Lane(1, 2, 2));
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_EQ(b->seed(), a.seed());
+  EXPECT_THAT(b->members(), ElementsAre("train[0]", "train[1]"));
+  // They are forgotten together.
+  now_ += settings_.run_timeout_ms - 1;
+  Tick();
+  EXPECT_THAT(Keys("run/"), SizeIs(2));
+  leave(*b, 2);
+  // Both have been in those: who comes now begins others.
+  const auto c = Open(Lane(1, 2, 3));
+  ASSERT_TRUE(c.ok()) << c.status();
+  EXPECT_NE(c->seed(), a.seed());
+  leave(*c, 3);
+  Restart();
+  EXPECT_EQ(Open(Lane(0, 2, 4))->seed(), c->seed());
 }
 
 // Once all have left, the same names begin anew.

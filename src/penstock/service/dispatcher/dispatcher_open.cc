@@ -56,7 +56,9 @@ absl::Status DispatcherState::CheckSame(const Run& run,
 absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
     const OpenRequest& request, int64_t now_ms, Writes& writes) {
   const bool goes_on = request.states_size() > 0;
+  uint64_t founder = 0;  // of the group that it was in
   if (Run* run = FindRun(request.job())) {
+    founder = run->record.group().founder();
     bool is_live = false;
     bool has_opened = false;  // this slot, in this epoch
     bool is_retry = false;
@@ -114,7 +116,7 @@ absl::StatusOr<DispatcherState::Run*> DispatcherState::OpenRun(
   }
   run.record.set_slots(request.slots());
   run.record.set_is_brief(request.is_brief());
-  if (request.has_group()) JoinGroup(request, now_ms, run);
+  if (request.has_group()) JoinGroup(request, founder, now_ms, run);
   writes.durable.push_back({RunKey(run.record.run()), Bytes(run.record)});
   Say("job_opened", {{"job", request.job()},
                      {"run", absl::StrCat(run.record.run())},
@@ -311,6 +313,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                                                    request.slot()));
   }
   PENSTOCK_RETURN_IF_ERROR(CheckGroup(request, now_ms));
+  LeaveBranch(request, writes);
   PENSTOCK_ASSIGN_OR_RETURN(Run * run, OpenRun(request, now_ms, writes));
   run->used_ms = now_ms;
   OpenReply reply;
@@ -348,7 +351,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                      "' was restored by others meanwhile, or is over"));
   }
   if (it == run->epochs.end()) {
-    BeginMember(*run, pass, writes);
+    PENSTOCK_RETURN_IF_ERROR(BeginMember(*run, pass, writes));
     it = run->epochs.find(number);
   }
   Epoch& epoch = it->second;
@@ -384,8 +387,10 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   if (epoch.state->has_bundles()) reply.set_phase(OpenReply::OPEN);
   reply.set_row(epoch.first_row);
   if (run->record.has_group()) {
-    *reply.mutable_splits() = run->record.group().splits();
-    reply.set_resized_at(run->record.group().resized_at());
+    if (IsResizedIn(*run, epoch.pass)) {
+      *reply.mutable_splits() = run->record.group().splits();
+      reply.set_resized_at(run->record.group().resized_at());
+    }
     for (const auto& [job, each] : runs_) {
       if (each.record.group().founder() == run->record.group().founder()) {
         reply.add_members(job);

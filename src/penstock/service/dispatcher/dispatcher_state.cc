@@ -66,6 +66,7 @@ absl::Status DispatcherState::Recover(
       PENSTOCK_RETURN_IF_ERROR(RecoverOne(record));
     }
   }
+  MarkResized();
   return absl::OkStatus();
 }
 
@@ -473,6 +474,7 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
   for (const uint64_t id : lost) LoseWorker(id, writes);
   FollowAll(writes);
   std::vector<std::string> over;
+  std::map<uint64_t, int64_t> used_ms;  // members of rounds, by their founder
   for (auto& [job, run] : runs_) {
     bool has_consumer = false;
     for (auto& [number, epoch] : run.epochs) {
@@ -486,9 +488,18 @@ void DispatcherState::Tick(int64_t now_ms, Writes& writes) {
       }
     }
     if (has_consumer) run.used_ms = now_ms;
-    if (run.record.is_brief()
-            ? !has_consumer
-            : now_ms - run.used_ms >= settings_.run_timeout_ms) {
+    if (run.record.is_brief() && !has_consumer) over.push_back(job);
+    if (run.record.group().lanes() > 0) {
+      int64_t& used = used_ms[run.record.group().founder()];
+      used = std::max(used, run.used_ms);
+    }
+  }
+  for (const auto& [job, run] : runs_) {
+    // Who comes to rounds later than others finds them, if any is in use.
+    const auto together = used_ms.find(run.record.group().founder());
+    const int64_t used =
+        together == used_ms.end() ? run.used_ms : together->second;
+    if (!run.record.is_brief() && now_ms - used >= settings_.run_timeout_ms) {
       over.push_back(job);
     }
   }

@@ -163,7 +163,7 @@ class DispatcherState final {
     std::map<uint64_t, Epoch> epochs;
     int64_t used_ms = 0;
     std::vector<plan::Offer> offers;
-    // Its group goes on with another number of members. Soft.
+    // Its group goes on with another number of members (MarkResized).
     struct Resized {
       uint64_t row = 0;
       uint32_t lanes = 0;
@@ -208,16 +208,33 @@ class DispatcherState final {
   // Whether it can be a member of the group that it names, beside those that
   // are there.
   absl::Status CheckGroup(const OpenRequest& request, int64_t now_ms) const;
+  // It and `other` go on with the same rounds, as far as states say.
+  static absl::Status CheckSeed(const OpenRequest& request, const Run& other);
+  // Who goes on from a state takes its group back to the rounds that it is of:
+  // closes the runs of members that have been resized since.
+  void LeaveBranch(const OpenRequest& request, Writes& writes);
+  // Finds who has been resized, as the runs that there are say.
+  void MarkResized();
   // Of one that goes on from members of another number.
   absl::Status CheckResize(const OpenRequest& request) const;
   // A run of the group that somebody reads, but that of `job`; one with as many
   // members, if there is one. Null: none.
   const Run* LiveMember(const Group& group, const std::string& job,
                         int64_t now_ms) const;
-  // It begins beside them: what it has in common with them.
-  void JoinGroup(const OpenRequest& request, int64_t now_ms, Run& run);
-  // Where a member begins that has no state.
-  Epoch& BeginMember(Run& run, const Pass& pass, Writes& writes);
+  // The last rounds of its group that have all left, if `job` has not been in
+  // them (it was in those of `founder`): it comes late. Null: none.
+  const Run* EndedMember(const OpenRequest& request, uint64_t founder) const;
+  // It begins beside them: what it has in common with them. `founder`: of the
+  // group that its job was in before, if any.
+  void JoinGroup(const OpenRequest& request, uint64_t founder, int64_t now_ms,
+                 Run& run);
+  // Its group was resized in the middle of that pass.
+  static bool IsResizedIn(const Run& run, const Pass& pass);
+  // At which row of it; 0: it was not.
+  static uint64_t ResizedAt(const Run& run, const Pass& pass);
+  static Pass PassOf(const ConsumerState& state);
+  // A member begins that has no state. FailedPrecondition: nobody says where.
+  absl::Status BeginMember(Run& run, const Pass& pass, Writes& writes);
   // A lane's reader came back without a state: the others go on, or it is to
   // take the place of the one before.
   bool MayRejoin(const Run& run, const OpenRequest& request,
