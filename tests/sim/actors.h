@@ -230,6 +230,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
     bool is_taken = false;
   };
   struct Engine {
+    uint64_t replaces = 0;  // as the dispatcher said
     std::optional<service::ClientState> client;
     std::optional<RowFeed> feed;
     std::deque<Frame> frames;

@@ -124,10 +124,11 @@ void ConsumerActor::Open(const EnginePtr& engine) {
     *request.mutable_group()->mutable_splits() = request.states(0).splits();
     request.mutable_group()->set_resized_at(request.states(0).resized_at());
   }
+  request.set_replaces(engine->replaces);
   site_.Send([self, engine, request] {
-    // A call ends with the process that makes it.
+    // It may come when the process that made it is no more.
     const auto dispatcher = self->site_.Listening();
-    if (dispatcher == nullptr || self->is_dead_) return;
+    if (dispatcher == nullptr) return;
     dispatcher->OnOpen(request, [self, engine, opener = request.opener()](
                                     const absl::StatusOr<OpenReply>& reply) {
       self->site_.Send([self, engine, opener, reply] {
@@ -141,6 +142,7 @@ void ConsumerActor::Open(const EnginePtr& engine) {
           }
           return;
         }
+        if (reply->replaces() != 0) engine->replaces = reply->replaces();
         if (reply->phase() != OpenReply::OPEN) return;
         self->OnOpened(engine, opener, *reply);
       });

@@ -240,6 +240,12 @@ def mutants() -> list[Mutant]:
             "        false) {",
         ),
         Mutant(
+            "a trainer that was killed takes another's place",
+            opening,
+            "      holder != 0 && holder != request.replaces()) {",
+            "      false) {",
+        ),
+        Mutant(
             "generations are lazy",
             state,
             "  writes.durable.push_back({EpochKey(epoch.state->id()), "

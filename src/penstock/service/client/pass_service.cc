@@ -243,6 +243,10 @@ absl::Status Pass::Open() {
         OnOpened(reply, *plan, *request);
         return absl::OkStatus();
       }
+      if (reply.replaces() != 0) {
+        request->set_replaces(reply.replaces());
+        wait = kMinWaitNanos;
+      }
       // A dispatcher with an empty store in the place of the one before.
       is_forgotten = absl::IsNotFound(status) && !is_forgotten;
       if (is_forgotten) continue;

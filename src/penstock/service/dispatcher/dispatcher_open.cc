@@ -304,6 +304,26 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
   return true;
 }
 
+uint64_t DispatcherState::HolderOf(const OpenRequest& request) {
+  const Run* run = FindRun(request.job());
+  if (run == nullptr) return 0;
+  const bool goes_on = request.states_size() > 0;
+  const Pass pass = goes_on ? PassOf(request.states(0))
+                            : Pass{request.epoch(), request.iteration()};
+  const auto epoch = run->epochs.find(pass.name());
+  if (epoch == run->epochs.end()) return 0;
+  const auto session = epoch->second.sessions.find(request.slot());
+  const bool is_taken = session != epoch->second.sessions.end();
+  if (!is_taken && !goes_on) return 0;
+  uint64_t holder = HashBytes(Bytes(epoch->second.state->id()));
+  if (is_taken) {
+    const Opener& opener = session->second.opener;
+    if (opener.consumer() == request.opener().consumer()) return 0;
+    holder = Combine(holder, Combine(opener.consumer(), opener.request()));
+  }
+  return std::max<uint64_t>(holder, 1);
+}
+
 absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                                                 int64_t now_ms,
                                                 Writes& writes) {
@@ -313,10 +333,15 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
                                                    request.slot()));
   }
   PENSTOCK_RETURN_IF_ERROR(CheckGroup(request, now_ms));
+  OpenReply reply;
+  if (const uint64_t holder = HolderOf(request);
+      holder != 0 && holder != request.replaces()) {
+    reply.set_replaces(holder);
+    return reply;
+  }
   LeaveBranch(request, writes);
   PENSTOCK_ASSIGN_OR_RETURN(Run * run, OpenRun(request, now_ms, writes));
   run->used_ms = now_ms;
-  OpenReply reply;
   const bool is_restored =
       request.states_size() > 0 && !request.is_same_consumer();
   Pass pass{request.epoch(), request.iteration()};

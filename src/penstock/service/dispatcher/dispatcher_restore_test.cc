@@ -83,6 +83,32 @@ TEST_F(RestoreTest, ACheckpointThatNobodyHasHadMoreOfServesTwice) {
   EXPECT_EQ(Open(Restoring(opened, 0, 30))->phase(), OpenReply::WAITING);
 }
 
+// Of a trainer that was killed: another has gone on from the same checkpoint
+// when its call comes.
+TEST_F(RestoreTest, ACallThatComesLateTakesNobodysPlace) {
+  const OpenReply opened = OpenEpoch(4);
+  OpenRequest late = Request(10);
+  *late.add_states() = Restoring(opened, 0, 10).states(0);
+  late.mutable_states(0)->set_slots(1);
+  const uint64_t holder = Ask(late)->replaces();
+  EXPECT_NE(holder, 0);
+  OpenRequest request = late;
+  request.mutable_opener()->set_consumer(20);
+  const auto made = Open(request);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->epoch().generation(), opened.epoch().generation() + 1);
+  for (const uint64_t known : {uint64_t{0}, holder}) {
+    late.set_replaces(known);
+    const auto told = Ask(late);
+    EXPECT_EQ(told->phase(), OpenReply::WAITING);
+    EXPECT_NE(told->replaces(), known);
+    EXPECT_EQ(Beat(*made, 1, {}, 20).phase(), ClientReply::OPEN);
+  }
+  // One that lives says whose place it takes.
+  EXPECT_EQ(Open(late)->phase(), OpenReply::OPEN);
+  EXPECT_EQ(Beat(*made, 1, {}, 20).phase(), ClientReply::FENCED);
+}
+
 // One reader has gone on since the last restore, the other has not.
 TEST_F(RestoreTest, StatesOfTwoGenerationsMayGoTogether) {
   const OpenReply opened = OpenEpoch(4);

@@ -235,6 +235,9 @@ class DispatcherState final {
   static Pass PassOf(const ConsumerState& state);
   // A member begins that has no state. FailedPrecondition: nobody says where.
   absl::Status BeginMember(Run& run, const Pass& pass, Writes& writes);
+  // Who is in the place that it asks for, or in the generation that it would
+  // end (OpenReply.replaces); 0: nobody but itself.
+  uint64_t HolderOf(const OpenRequest& request);
   // A lane's reader came back without a state: the others go on, or it is to
   // take the place of the one before.
   bool MayRejoin(const Run& run, const OpenRequest& request,

@@ -65,10 +65,17 @@ class DispatcherStateTest : public testing::Test {
     state->mutable_done(0)->set_end(slot + 1);
     return request;
   }
-  absl::StatusOr<OpenReply> Open(const OpenRequest& request) {
+  absl::StatusOr<OpenReply> Ask(const OpenRequest& request) {
     auto reply = state_->Open(request, now_, writes_);
     Write();
     return reply;
+  }
+  // Asks again, as readers do, where it would take the place of others.
+  absl::StatusOr<OpenReply> Open(OpenRequest request) {
+    auto reply = Ask(request);
+    if (!reply.ok() || reply->replaces() == 0) return reply;
+    request.set_replaces(reply->replaces());
+    return Ask(request);
   }
   WorkerReply Beat(WorkerBeat beat = {}) {
     beat.set_worker(9);
