@@ -149,7 +149,7 @@ def test_an_expired_certificate(secrets, secure):
 def test_an_expired_server(expired):
     for command in ("dispatcher", "worker"):
         refused = run(
-            command, *expired.server_flags, PENSTOCK_WORKER_DISPATCHER="x:1"
+            command, *expired.server_flags, PENSTOCK_WORKER_DISPATCHER="localhost:1"
         )
         assert refused.returncode == 2
         assert "has expired" in refused.stderr
@@ -411,16 +411,16 @@ class TestAllowedFiles:
     ("args", "problem"),
     [
         ([], "expected --dispatcher HOST:PORT"),
-        (["--dispatcher", "x:1", "--alow", "/"], "did you mean --allow?"),
+        (["--dispatcher", "localhost:1", "--alow", "/"], "did you mean --allow?"),
         (
-            ["--dispatcher", "x:1", "--allow", "/none"],
+            ["--dispatcher", "localhost:1", "--allow", "/none"],
             "--allow: expected a folder",
         ),
-        (["--dispatcher", "x:1", "--listen", "0.0.0.0:0"], "--advertise HOST"),
+        (["--dispatcher", "localhost:1", "--listen", "0.0.0.0:0"], "--advertise HOST"),
         (
             [
                 "--dispatcher",
-                "x:1",
+                "localhost:1",
                 "--listen",
                 "0.0.0.0:0",
                 "--advertise",
@@ -430,13 +430,13 @@ class TestAllowedFiles:
         ),
         (
             [
-                *("--dispatcher", "x:1", "--listen", "0.0.0.0:0"),
+                *("--dispatcher", "localhost:1", "--listen", "0.0.0.0:0"),
                 *("--advertise", "y", "--allow", "/"),
             ],
             "`penstock certs DIR`",
         ),
-        (["--dispatcher", "x:1", "--http", "0.0.0.0:0"], "other machines"),
-        (["--dispatcher", "x:1", "here"], "expected flags; got 'here'"),
+        (["--dispatcher", "localhost:1", "--http", "0.0.0.0:0"], "other machines"),
+        (["--dispatcher", "localhost:1", "here"], "expected flags; got 'here'"),
     ],
 )
 def test_what_a_worker_refuses(args, problem):
@@ -451,7 +451,7 @@ def test_settings_from_everywhere(tmp_path):
     refused = run(
         "worker",
         PENSTOCK_WORKER_CONFIG=str(config),
-        PENSTOCK_WORKER_DISPATCHER="x:1",
+        PENSTOCK_WORKER_DISPATCHER="localhost:1",
     )
     assert refused.returncode == 2
     assert "--allow: expected a folder" in refused.stderr

@@ -151,7 +151,12 @@ def test_doctor() -> None:
 
 def test_doctor_of_a_worker(tmp_path: Path) -> None:
     safe = run(
-        "doctor", "worker", "--dispatcher", "head:1", "--allow", str(tmp_path)
+        "doctor",
+        "worker",
+        "--dispatcher",
+        "localhost:1",
+        "--allow",
+        str(tmp_path),
     )
     assert (safe.returncode, safe.stderr) == (0, "")
     assert safe.stdout == "worker\nNothing unsafe or slow was found.\n"
@@ -175,16 +180,27 @@ def test_doctor_of_a_worker(tmp_path: Path) -> None:
         "would not start: expected --dispatcher"
         in run("doctor", "worker").stdout
     )
+    nowhere = run(
+        *("doctor", "worker", "--dispatcher", "head:1", "--listen", "me:0"),
+        *("--allow", "/", "--insecure-i-know", "--snapshots", "/nowhere"),
+    )
+    assert "--snapshots: expected a folder that is there" in nowhere.stdout
     wrong = run("doctor", "workers")
     assert wrong.returncode == 2
     assert "expected dispatcher or worker first" in wrong.stderr
+
+
+def test_a_worker_that_trainers_cannot_reach() -> None:
+    alone = run("worker", "--dispatcher", "head:1", "--allow", "/")
+    assert alone.returncode == 2
+    assert "expected --listen HOST:PORT" in alone.stderr
 
 
 def test_doctor_looks_at_both_where_the_environment_has_both() -> None:
     found = run(
         "doctor",
         PENSTOCK_DISPATCHER_STATE_DIR="/nowhere",
-        PENSTOCK_WORKER_DISPATCHER="head:1",
+        PENSTOCK_WORKER_DISPATCHER="localhost:1",
     )
     assert found.returncode == 1
     assert found.stdout.startswith("dispatcher\nNothing unsafe")

@@ -61,6 +61,14 @@ absl::Status Check(const Settings& settings) {
         "'", listen, "' is no address that trainers could call: expected ",
         "--advertise HOST, as they know this machine"));
   }
+  if (rpc::IsLoopback(listen) && settings.text("advertise").empty() &&
+      !rpc::IsLoopback(settings.text("dispatcher"))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the dispatcher is at '", settings.text("dispatcher"),
+        "', and trainers elsewhere cannot reach '", listen,
+        "': expected --listen HOST:PORT, an address of this machine that they ",
+        "can\n  For trainers on this machine alone: --advertise 127.0.0.1."));
+  }
   if (!rpc::IsLoopback(listen) && settings.texts("allow").empty() &&
       !settings.is_on("insecure-i-know")) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -69,6 +77,19 @@ absl::Status Check(const Settings& settings) {
         "  --allow / allows all that this user may read."));
   }
   return absl::OkStatus();
+}
+
+// Null: all that this user may read.
+absl::StatusOr<std::unique_ptr<io::FileSystem>> AllowedFiles(
+    const Settings& settings) {
+  const std::vector<std::string> snapshots = settings.texts("snapshots");
+  std::vector<std::string> folders = settings.texts("allow");
+  if (folders.empty() && snapshots.empty()) return nullptr;
+  PENSTOCK_RETURN_IF_ERROR(
+      io::MakeAllowedFileSystem(snapshots, "--snapshots", snapshots).status());
+  if (folders.empty()) folders.emplace_back("/");
+  folders.insert(folders.end(), snapshots.begin(), snapshots.end());
+  return io::MakeAllowedFileSystem(folders, "--allow", snapshots);
 }
 
 // Lets in whom the gate admits, and says whom it does not.
@@ -229,7 +250,7 @@ std::vector<std::string> WorkerFaults(const Settings& settings) {
                                               settings.is_on("allow-pickle"));
   for (const absl::Status& status :
        {Check(settings), MakeGate(SecurityOf(settings)).status(),
-        rules.status()}) {
+        AllowedFiles(settings).status(), rules.status()}) {
     if (!status.ok()) faults.push_back(WouldNotStart(status));
   }
   if (settings.texts("allow").empty()) {
@@ -283,17 +304,11 @@ int RunWorker(const std::vector<std::string>& args) {
   const auto gate = MakeGate(security);
   if (!gate.ok()) return Failed(gate.status());
   options.check_caller = CallerCheck(**gate, log);
-  std::unique_ptr<io::FileSystem> allowed;
-  const std::vector<std::string> snapshots = settings.texts("snapshots");
   options.allowed = settings.texts("allow");
-  if (!options.allowed.empty() || !snapshots.empty()) {
-    std::vector<std::string> folders = options.allowed;
-    if (folders.empty()) folders.emplace_back("/");
-    folders.insert(folders.end(), snapshots.begin(), snapshots.end());
-    auto made = io::MakeAllowedFileSystem(folders, "--allow", snapshots);
-    if (!made.ok()) return Failed(made.status());
-    allowed = *std::move(made);
-    options.files = allowed.get();
+  const auto allowed = AllowedFiles(settings);
+  if (!allowed.ok()) return Failed(allowed.status());
+  if (*allowed != nullptr) {
+    options.files = allowed->get();
     options.has_written_folders = true;
   }
   auto rules = service::CodeRules::Make(settings.texts("code-allow"),

@@ -150,16 +150,27 @@ void DispatcherState::DropUnused(int64_t now_ms, Writes& writes) {
 }
 
 absl::Status DispatcherState::Cancel(const std::string& job, Writes& writes) {
-  const Run* run = FindRun(job);
-  if (run == nullptr) {
+  std::vector<std::string> jobs;
+  for (const auto& [name, run] : runs_) {
+    // Consumers that read in rounds have runs of their own.
+    const Group& group = run.record.group();
+    if (name == job || (group.lanes() > 0 && group.name() == job)) {
+      jobs.push_back(name);
+    }
+  }
+  if (jobs.empty()) {
     return absl::NotFoundError(
         absl::StrCat("no job '", job, "' is running: see `penstock jobs`"));
   }
-  cancelled_[run->record.run()] = job;
-  // Whoever has not asked after so many others will not ask any more.
-  constexpr size_t kMostCancelled = 10'000;
-  if (cancelled_.size() > kMostCancelled) cancelled_.erase(cancelled_.begin());
-  CloseRun(job, "cancelled", writes);
+  for (const std::string& each : jobs) {
+    cancelled_[FindRun(each)->record.run()] = each;
+    // Whoever has not asked after so many others will not ask any more.
+    constexpr size_t kMostCancelled = 10'000;
+    if (cancelled_.size() > kMostCancelled) {
+      cancelled_.erase(cancelled_.begin());
+    }
+    CloseRun(each, "cancelled", writes);
+  }
   return absl::OkStatus();
 }
 

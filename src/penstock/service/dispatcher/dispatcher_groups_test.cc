@@ -201,6 +201,44 @@ TEST_F(GroupsTest, AtMostOnceOneThatComesLateBeginsWhereTheOthersAre) {
   for (const auto& each : after.assigned()) EXPECT_GE(each.bundle(), 20);
 }
 
+// The table of a group has the last bundles alone. One that is behind them has
+// what was before computed again.
+TEST_F(GroupsTest, WhoWaitsForOthersLeavesNothingOut) {
+  constexpr uint64_t kBundles = 400;
+  for (const auto policy : {service::Sharing::WAIT, service::Sharing::SKIP}) {
+    disk_.clear();
+    Restart();
+    OpenRequest fast = Sharing("fast", 1, AT_MOST_ONCE);
+    OpenRequest slow = Sharing("slow", 2, AT_MOST_ONCE);
+    fast.mutable_group()->set_policy(policy);
+    slow.mutable_group()->set_policy(policy);
+    const OpenReply a = Found(fast, kBundles);
+    const auto b = Open(slow);
+    ASSERT_TRUE(b.ok()) << b.status();
+    Beat(*b, 1, {}, 2);
+    BeatOf(9, 1);
+    Beat(*b, 0, {0}, 2);
+    Beat(a, 1, {}, 1);
+    for (uint64_t done = 0; done < kBundles / 2; ++done) {
+      BeatOf(9, 1);
+      Beat(a, 1, {done}, 1);
+    }
+    const ClientReply reply = Beat(*b, 2, {}, 2);
+    EXPECT_EQ(reply.skipped_to() > 0, policy == service::Sharing::SKIP);
+    EXPECT_EQ(reply.missed_bundles() > 0, policy == service::Sharing::SKIP);
+  }
+}
+
+TEST_F(GroupsTest, RoundsAreCancelledByTheirName) {
+  const OpenReply a = Found(Lane(0, 2, 1), 4);
+  const OpenReply b = *Open(Lane(1, 2, 2));
+  EXPECT_TRUE(state_->Cancel("train", writes_).ok());
+  Write();
+  EXPECT_EQ(Beat(a, 1, {}, 1).phase(), ClientReply::FAILED);
+  EXPECT_EQ(Beat(b, 1, {}, 2).phase(), ClientReply::FAILED);
+  EXPECT_FALSE(state_->Cancel("train", writes_).ok());
+}
+
 TEST_F(GroupsTest, ExactlyOnceOneThatComesLateHasAll) {
   const OpenReply a = Found(Sharing("a", 1), 1'000);
   Beat(a, 1, {}, 1);

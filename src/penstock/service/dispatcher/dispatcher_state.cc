@@ -288,7 +288,8 @@ DispatcherState::Epoch& DispatcherState::BeginGeneration(
       id,
       EpochState::Settings{run.record.visitation(), run.record.is_ordered(),
                            std::max<uint32_t>(1, run.record.slots()),
-                           settings_.max_crashes, settings_.most_records},
+                           settings_.max_crashes, settings_.most_records,
+                           run.record.group().policy() == Sharing::SKIP},
       inherited, &index_);
   epoch.manifest = manifest;
   epoch.state->MarkReady();

@@ -34,6 +34,7 @@ bool EpochState::SkipToOthers() {
   if (!first || *first <= next_) return false;
   // One that comes late has missed nothing yet.
   const bool has_begun = !done_.empty() || !begun_.empty();
+  if (has_begun && !settings_.may_skip) return false;
   // Those that it has begun are its own.
   for (uint64_t number = next_; number < *first;) {
     if (begun_.contains(number)) {

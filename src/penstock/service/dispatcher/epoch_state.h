@@ -59,6 +59,8 @@ class EpochState final {
     // Records of single bundles that are done, while the epoch goes on: digests
     // of attempts are compared with the last ones.
     size_t most_records = 256;
+    // Of a group's member: who is behind the others leaves bundles out.
+    bool may_skip = false;
   };
   struct Given {
     uint64_t bundle;

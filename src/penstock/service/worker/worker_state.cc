@@ -49,8 +49,8 @@ WorkerBeat WorkerState::MakeBeat() const {
   }
   for (const auto& [attempt, made] : made_) *beat.add_made() = made;
   beat.set_is_draining(is_draining_);
-  if (!is_draining_ && waiting.count() < settings_.max_held) {
-    beat.set_room(settings_.max_held - waiting.count());
+  if (!is_draining_ && waiting.count() < window_) {
+    beat.set_room(window_ - waiting.count());
   }
   return beat;
 }
@@ -75,6 +75,7 @@ WorkerState::Changes WorkerState::OnReply(const WorkerReply& reply) {
     }
   }
   is_drained_ = reply.is_drained() && held_.empty() && given_back_.empty();
+  if (held_.empty()) window_ = FirstWindow(settings_);
   for (const Lease& lease : reply.leases()) {
     const Key key = KeyOf(lease);
     if (made_.contains(lease.attempt())) continue;
@@ -149,6 +150,7 @@ std::vector<WorkerState::Held*> WorkerState::AllOf(const Lease& lease) {
 }
 
 void WorkerState::OnComputed(const Lease& lease) {
+  window_ = std::min(window_ + 1, settings_.max_held);
   for (Held* held : AllOf(lease)) {
     held->is_started = true;
     held->is_computed = true;

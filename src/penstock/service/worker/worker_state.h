@@ -7,6 +7,7 @@
 // A state machine without clock, lock or socket. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -35,7 +36,8 @@ class WorkerState final {
     std::vector<Lease> removed;  // to be given up, whatever their state
   };
 
-  explicit WorkerState(const Settings& settings) : settings_(settings) {}
+  explicit WorkerState(const Settings& settings)
+      : settings_(settings), window_(FirstWindow(settings)) {}
 
   WorkerBeat MakeBeat() const;
   Changes OnReply(const WorkerReply& reply);
@@ -106,7 +108,15 @@ class WorkerState final {
   // The lease if it is held, and all that are computed with it.
   std::vector<Held*> AllOf(const Lease& lease);
 
+  // What it computes at once, and two that wait.
+  static uint32_t FirstWindow(const Settings& settings) {
+    return std::min(settings.max_held, settings.max_running + 2);
+  }
+
   const Settings settings_;
+  // So many may wait to be computed. Few at first, so that other workers have
+  // some of a job with few bundles, too; one more with each that is computed.
+  uint32_t window_;
   std::map<Key, Held> held_;
   std::map<Key, Held> given_back_;
   std::map<uint64_t, WorkerBeat::Made> made_;  // by attempt

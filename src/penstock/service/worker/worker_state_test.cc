@@ -48,6 +48,24 @@ TEST_F(WorkerStateTest, SaysAllThatItHolds) {
   EXPECT_EQ(beat.room(), 1);
 }
 
+// A job with few bundles is for all workers, not for the first that asks.
+TEST_F(WorkerStateTest, AsksForMoreAsItComputesThem) {
+  WorkerState worker(
+      {.worker = 1, .address = "w", .max_held = 5, .max_running = 1});
+  EXPECT_EQ(worker.MakeBeat().room(), 3);
+  worker.OnReply(Granting({LeaseOf(0, 1), LeaseOf(1, 2), LeaseOf(2, 3)}));
+  EXPECT_EQ(worker.MakeBeat().room(), 0);
+  worker.OnComputed(*worker.Start());
+  EXPECT_EQ(worker.MakeBeat().room(), 2) << "the one's place, and one more";
+  for (int i = 0; i < 2; ++i) worker.OnComputed(*worker.Start());
+  EXPECT_EQ(worker.MakeBeat().room(), 5);
+  WorkerReply all_read = Revoking(0, 1);
+  all_read.MergeFrom(Revoking(1, 2));
+  all_read.MergeFrom(Revoking(2, 3));
+  worker.OnReply(all_read);
+  EXPECT_EQ(worker.MakeBeat().room(), 3) << "another job begins";
+}
+
 TEST_F(WorkerStateTest, TheSameLeaseTwiceIsOne) {
   worker_.OnReply(Granting({LeaseOf(0, 2)}));
   EXPECT_THAT(worker_.OnReply(Granting({LeaseOf(0, 2)})).added, IsEmpty());
