@@ -90,6 +90,37 @@ def test_reads_with_what_the_environment_says(secrets, secure, monkeypatch):
     assert read(secure.address) == list(range(100))
 
 
+def test_words_are_replaced_while_somebody_reads(tmp_path):
+    secrets = Secrets(tmp_path)
+    mine = secrets.write("mine", "consumer:red\n")
+    with (
+        dispatcher(*secrets.server_flags) as head,
+        worker(head.address, "--cpu", "1", *secrets.server_flags) as hand,
+    ):
+        assert "ready at" in hand.line, hand.log
+        ds = ps.Dataset.range(100_000).batch(10)
+        ds = ds.distribute(
+            head.address, credentials=credentials(secrets, token_file=mine)
+        )
+        rows = iter(ds)
+        got = [next(rows) for _ in range(100)]
+        secrets.write(
+            "tokens",
+            "consumer:red\nconsumer:rose\nworker:blue\nworker:sky\n",
+        )
+        secrets.write("mine", "consumer:rose\n")
+        got += [next(rows) for _ in range(100)]
+        # From here on the words that streams began with are nobody's.
+        secrets.write("tokens", "worker:sky\nconsumer:rose\nadmin:green\n")
+        got += list(rows)
+        assert sorted(int(x) for each in got for x in each) == list(
+            range(100_000)
+        )
+        # The worker is heard of under its new word.
+        listed = run("workers", head.address, *secrets.admin_flags)
+        assert hand.address in listed.stdout, listed.stderr
+
+
 def test_plain_to_tls(secure):
     said = refusal(secure.address)
     assert "expects TLS" in said

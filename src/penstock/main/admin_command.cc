@@ -210,8 +210,9 @@ class Client final {
     credentials.key_file = settings.text("tls-key");
     credentials.token_file = settings.text("token-file");
     credentials.role = "admin";
-    PENSTOCK_ASSIGN_OR_RETURN(auto channel,
-                              rpc::MakeChannel(address, credentials));
+    PENSTOCK_ASSIGN_OR_RETURN(
+        auto channel,
+        rpc::MakeChannel(address, credentials, rpc::Carries::kBeats));
     return Client(address, credentials, channel);
   }
 

@@ -151,9 +151,16 @@ class Pass final : public ReadingSink,
   OpenRequest MakeOpen(const std::string& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnOpened(const OpenReply& reply, const std::string& plan,
                 const OpenRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
-  struct Beat;
-  std::shared_ptr<Beat> SendBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Beats;
   void BeatUntilOver() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sends beats as there is news, until a reply has come or the stream has
+  // ended. False: it is over.
+  bool WaitForReply(const std::shared_ptr<Beats>& beats)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendBeat(const std::shared_ptr<Beats>& beats)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a stream that was cancelled, or of none.
+  void AwaitEnd(Beats& beats) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReply(const ClientReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartReading(const ClientState::Read& read) ABSL_LOCKS_EXCLUDED(mutex_);
   void SayGoodbye() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -17,6 +20,7 @@
 #include "penstock/service/client/pass.h"
 #include "penstock/service/client/received_source.h"
 #include "penstock/service/client/rounds.h"
+#include "penstock/service/rpc/beat_stream.h"
 #include "penstock/service/rpc/status.h"
 
 namespace penstock::service {
@@ -26,7 +30,6 @@ using std::chrono::milliseconds;
 
 constexpr uint32_t kMaxOpen = 32;  // bundles that are on their way at once
 constexpr milliseconds kCallTime{5'000};
-constexpr milliseconds kBeatTime{15'000};
 constexpr milliseconds kGoodbyeTime{1'000};
 constexpr int kGoodbyes = 3;
 // Who has never answered is given up after this, who has is waited for: also
@@ -37,6 +40,8 @@ constexpr int64_t kLongPatienceNanos = 60'000'000'000;
 constexpr int64_t kWarnNanos = 5'000'000'000;
 constexpr int64_t kMinWaitNanos = 2'000'000;
 constexpr int64_t kMaxWaitNanos = 1'000'000'000;
+// A dispatcher that has not answered for so long is asked over another stream.
+constexpr int64_t kBeatNanos = 15'000'000'000;
 // News of several bundles go out together; sooner where rows are waited for.
 constexpr int64_t kGatherNanos = 5'000'000;
 constexpr int64_t kHurryNanos = 300'000;
@@ -341,90 +346,125 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
   woken = WakeReader();
 }
 
-// A beat that is under way. gRPC's thread writes the answer.
-struct Pass::Beat {
-  grpc::ClientContext context;
-  ClientBeat request;
-  ClientReply reply;
-  absl::Status status;
-  bool is_answered = false;
+// A stream of beats. gRPC's threads write what comes of it.
+struct Pass::Beats {
+  std::shared_ptr<rpc::BeatStream<ClientBeat, ClientReply>> stream;
+  std::deque<ClientReply> replies;  // that were not looked at yet
+  std::optional<absl::Status> end;
+  bool is_answered = false;  // any of them
+  int64_t sent_at = 0;
+  int64_t unanswered_at = 0;  // since then; 0: none is
 };
 
-std::shared_ptr<Pass::Beat> Pass::SendBeat() {
-  auto beat = std::make_shared<Beat>();
-  rpc::Prepare(beat->context, options_.link->credentials(), kBeatTime);
-  beat->request = client_->MakeBeat();
-  AddPlace(beat->request);
+void Pass::SendBeat(const std::shared_ptr<Beats>& beats) {
+  ClientBeat beat = client_->MakeBeat();
+  AddPlace(beat);
   has_news_ = false;
   is_urgent_ = false;
-  options_.link->dispatcher().async()->BeatClient(
-      &beat->context, &beat->request, &beat->reply,
-      [self = shared_from_this(), beat](const grpc::Status& status) {
-        MutexLock lock(&self->mutex_);
-        beat->status = rpc::FromGrpc(status);
-        beat->is_answered = true;
-        self->changed_.SignalAll();
-      });
-  return beat;
+  beats->sent_at = Now();
+  if (beats->unanswered_at == 0) beats->unanswered_at = beats->sent_at;
+  if (beats->stream != nullptr) return beats->stream->Send(std::move(beat));
+  using Stream = rpc::BeatStream<ClientBeat, ClientReply>;
+  Stream::Options options;
+  options.call = [this](grpc::ClientContext* context,
+                        Stream::Reactor* reactor) {
+    options_.link->dispatcher().async()->BeatClient(context, reactor);
+  };
+  options.credentials = options_.link->credentials();
+  options.on_reply = [this, beats](const ClientReply& reply) {
+    MutexLock lock(&mutex_);
+    beats->replies.push_back(reply);
+    changed_.SignalAll();
+  };
+  options.on_end = [this, beats](const absl::Status& status) {
+    MutexLock lock(&mutex_);
+    beats->stream.reset();
+    beats->end = status;
+    changed_.SignalAll();
+  };
+  beats->stream = Stream::Start(std::move(options), std::move(beat));
+}
+
+bool Pass::WaitForReply(const std::shared_ptr<Beats>& beats) {
+  while (true) {
+    if (is_closing_ || is_leaving_ || !failure_.ok() ||
+        (IsAllDelivered() && !client_->has_finished())) {
+      return false;
+    }
+    if (!beats->replies.empty() || beats->end) return true;
+    const int64_t now = Now();
+    int64_t due = beats->unanswered_at + kBeatNanos;
+    if (beats->unanswered_at == 0) {
+      due = now;  // none waits for an answer
+    } else if (has_news_) {
+      due = std::min(due, beats->sent_at + (is_urgent_ || waker_ != nullptr
+                                                ? kHurryNanos
+                                                : kGatherNanos));
+    }
+    if (due > now) {
+      changed_.WaitFor(&mutex_, due - now);
+      continue;
+    }
+    if (beats->unanswered_at != 0 && now >= beats->unanswered_at + kBeatNanos) {
+      beats->stream->Cancel();
+      AwaitEnd(*beats);
+      beats->end = absl::DeadlineExceededError(absl::StrCat(
+          "it has not answered a beat for ", kBeatNanos / 1'000'000'000, " s"));
+      return true;
+    }
+    // What the one before asked is in this one, too.
+    SendBeat(beats);
+  }
+}
+
+void Pass::AwaitEnd(Beats& beats) {
+  while (beats.stream != nullptr) changed_.Wait(&mutex_);
 }
 
 void Pass::BeatUntilOver() {
   int64_t wait = kMinWaitNanos;
   int64_t failing_since = 0;
-  std::shared_ptr<Beat> beat;
-  int64_t sent_at = 0;
+  auto beats = std::make_shared<Beats>();
   while (true) {
+    std::deque<ClientReply> replies;
     {
       MutexLock lock(&mutex_);
-      while (true) {
-        if (is_closing_ || is_leaving_ || !failure_.ok() ||
-            (IsAllDelivered() && !client_->has_finished())) {
-          if (beat != nullptr) beat->context.TryCancel();
-          return;
-        }
-        if (beat == nullptr || beat->is_answered) break;
-        if (has_news_) {
-          const int64_t due =
-              sent_at +
-              (is_urgent_ || waker_ != nullptr ? kHurryNanos : kGatherNanos);
-          const int64_t left = due - Now();
-          if (left <= 0) break;
-          changed_.WaitFor(&mutex_, left);
-          continue;
-        }
-        changed_.Wait(&mutex_);
+      if (!WaitForReply(beats)) {
+        if (beats->stream != nullptr) beats->stream->Cancel();
+        return AwaitEnd(*beats);
       }
-      if (beat == nullptr || !beat->is_answered) {
-        // What the one before asked is in this one, too.
-        if (beat != nullptr) beat->context.TryCancel();
-        beat = SendBeat();
-        sent_at = Now();
-        continue;
+      replies.swap(beats->replies);
+      if (!replies.empty()) {
+        beats->is_answered = true;
+        beats->unanswered_at = 0;
       }
     }
-    const std::shared_ptr<Beat> answered = std::move(beat);
-    beat = nullptr;
-    if (answered->status.ok()) {
+    for (const ClientReply& reply : replies) OnReply(reply);
+    if (!replies.empty()) {
       wait = kMinWaitNanos;
       failing_since = 0;
-      OnReply(answered->reply);
       continue;
     }
     engine::Waker woken;
     MutexLock lock(&mutex_);
-    if (!IsWorthAnotherTry(answered->status) &&
-        !absl::IsResourceExhausted(answered->status)) {
-      failure_ = answered->status;
+    const absl::Status status = *beats->end;
+    // A word that was good may have been replaced: another is shown then.
+    const bool is_old_word =
+        beats->is_answered && absl::IsUnauthenticated(status);
+    if (!IsWorthAnotherTry(status) && !absl::IsResourceExhausted(status) &&
+        !is_old_word) {
+      failure_ = status;
       woken = WakeReader();
       return;
     }
+    beats = std::make_shared<Beats>();
     const int64_t now = Now();
     if (failing_since == 0) failing_since = now;
     if (now - failing_since > kWarnNanos && options_.environment.warn) {
       failing_since = now;
       options_.environment.warn(absl::StrCat(
           "the dispatcher at ", options_.link->address(), " does not answer: ",
-          answered->status.message(), "; reading goes on from the workers"));
+          status.message(), "; reading goes on from the workers"));
     }
     changed_.WaitFor(&mutex_, wait);
     wait = std::min(wait * 2, kMaxWaitNanos);

@@ -33,8 +33,9 @@ struct Connection {
 
 absl::StatusOr<Connection> Connect(const plan::Distribution& service) {
   Connection made{service.address(), CredentialsOf(service), nullptr};
-  PENSTOCK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                            rpc::MakeChannel(made.address, made.credentials));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::Channel> channel,
+      rpc::MakeChannel(made.address, made.credentials, rpc::Carries::kBeats));
   made.stub = Dispatcher::NewStub(channel);
   return made;
 }

@@ -17,8 +17,9 @@ namespace penstock::service {
 absl::StatusOr<std::shared_ptr<ServiceLink>> ServiceLink::Make(
     const std::string& dispatcher, const rpc::Credentials& credentials,
     Pipeline pipeline, std::shared_ptr<FrameMemory> frames) {
-  PENSTOCK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                            rpc::MakeChannel(dispatcher, credentials));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::Channel> channel,
+      rpc::MakeChannel(dispatcher, credentials, rpc::Carries::kBeats));
   return std::shared_ptr<ServiceLink>(
       new ServiceLink(dispatcher, credentials, std::move(pipeline),
                       std::move(frames), channel));

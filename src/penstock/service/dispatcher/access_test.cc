@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "penstock/dispatcher.pb.h"
+#include "penstock/dispatcher.grpc.pb.h"
 #include "penstock/service/dispatcher/dispatcher_grpc.h"
 #include "penstock/service/rpc/channel.h"
 #include "penstock/service/rpc/gate.h"
@@ -99,6 +99,35 @@ TEST_F(AccessTest, EachCallAsEachRole) {
           << role << " calls " << call;
     }
   }
+}
+
+// Its words are looked at with each beat, as with each call.
+TEST_F(AccessTest, AStreamEndsWhenItsWordLosesItsForce) {
+  const auto stub = Dispatcher::NewStub(channel_);
+  WorkerBeat beat;
+  beat.set_worker(7);
+  beat.set_address("127.0.0.1:7");
+  WorkerReply reply;
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer w");
+  const auto stream = stub->BeatWorker(&context);
+  ASSERT_TRUE(stream->Write(beat));
+  ASSERT_TRUE(stream->Read(&reply));
+  // It is a consumer's now: who has it may not do a worker's work.
+  std::ofstream(path_) << "consumer:w\nworker:new\n";
+  ASSERT_TRUE(stream->Write(beat));
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+
+  grpc::ClientContext again;
+  again.AddMetadata("authorization", "Bearer new");
+  const auto renewed = stub->BeatWorker(&again);
+  ASSERT_TRUE(renewed->Write(beat));
+  EXPECT_TRUE(renewed->Read(&reply));
+  std::ofstream(path_) << "consumer:w\n";
+  ASSERT_TRUE(renewed->Write(beat));
+  EXPECT_FALSE(renewed->Read(&reply));
+  EXPECT_EQ(renewed->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
 TEST(Access, TheTableHasEveryCallOnce) {

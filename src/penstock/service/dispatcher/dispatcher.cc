@@ -1,5 +1,6 @@
 #include "penstock/service/dispatcher/dispatcher.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -172,7 +173,7 @@ void DurableDispatcher::OnClient(const ClientBeat& beat, int64_t heard_ms,
                                  Done<ClientReply> done) {
   MutexLock lock(&mutex_);
   Writes writes;
-  ClientReply reply = state_->OnClient(beat, heard_ms, writes);
+  absl::StatusOr<ClientReply> reply = state_->OnClient(beat, heard_ms, writes);
   TellNews();
   Enqueue(std::move(writes),
           [done, reply = std::move(reply)](const absl::Status& status) {
@@ -201,9 +202,13 @@ void DurableDispatcher::OnWorker(const WorkerBeat& beat, int64_t heard_ms,
     return done(status);
   }
   Writes writes;
-  WorkerBeat heard = beat;
-  if (is_full_) heard.set_room(0);
-  WorkerReply reply = state_->OnWorker(heard, heard_ms, writes);
+  std::optional<WorkerBeat> modest;
+  if (is_full_) {
+    modest = beat;
+    modest->set_room(0);
+  }
+  absl::StatusOr<WorkerReply> reply =
+      state_->OnWorker(modest ? *modest : beat, heard_ms, writes);
   TellNews();
   Enqueue(std::move(writes),
           [done, reply = std::move(reply)](const absl::Status& status) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/status.h"
+#include "penstock/service/rpc/channel.h"
 #include "penstock/service/store/memory_store.h"
 #include "penstock/service/store/sqlite_store.h"
 
@@ -20,10 +21,17 @@ namespace penstock::service {
 namespace {
 
 constexpr std::chrono::seconds kEndWithin(1);
+// Senders say of themselves that they are there; an answer shows them that the
+// dispatcher is.
+constexpr int64_t kClientWaitMillis = 5'000;
+// Of connections that say nothing: who has gone without a word is found out.
+constexpr int kPingMillis = 30'000;
+constexpr int kPingTimeoutMillis = 15'000;
 
 ParkedBeats::Settings BeatSettings(const DispatcherState::Settings& settings) {
   ParkedBeats::Settings beats;
-  beats.worker_wait_ms = settings.lease_ms / 3;
+  beats.worker_wait_ms = settings.lease_ms;
+  beats.client_wait_ms = kClientWaitMillis;
   return beats;
 }
 
@@ -88,6 +96,11 @@ absl::StatusOr<std::unique_ptr<DispatcherServer>> DispatcherServer::Start(
   builder.AddListeningPort(options.listen, std::move(credentials), &port);
   builder.RegisterService(server->service_.get());
   rpc::SetLimits(builder);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                             rpc::kBeatWindowBytes);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {
     return absl::InvalidArgumentError(

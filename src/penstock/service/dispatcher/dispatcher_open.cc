@@ -422,11 +422,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
       }
     }
   }
-  if (const Manifest* manifest = FindManifest(epoch.manifest)) {
-    Manifest once = *manifest;
-    once.set_passes(1);
-    reply.set_bundles_in_pass(BundlesOf(once).value_or(0));
-  }
+  reply.set_bundles_in_pass(epoch.bundles_in_pass);
   return reply;
 }
 

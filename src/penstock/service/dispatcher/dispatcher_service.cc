@@ -36,31 +36,21 @@ auto Into(grpc::ServerUnaryReactor* reactor) {
   };
 }
 
-// A beat that may wait.
-template <typename Key>
-class BeatCall final : public grpc::ServerUnaryReactor {
- public:
-  BeatCall(ParkedBeats& beats, const Key& key) : beats_(beats), key_(key) {}
-  // REQUIRES: before the call is gRPC's.
-  void SetCall(uint64_t call) { call_ = call; }
-  void OnCancel() override { beats_.Forget(key_, call_); }
-  void OnDone() override { delete this; }
-
- private:
-  ParkedBeats& beats_;
-  const Key key_;
-  uint64_t call_ = 0;
-};
-
 }  // namespace
 
 absl::Status DispatcherService::Admit(Context* context, std::string_view call) {
+  return Admit(rpc::Gate::AuthorizationOf(*context), context->peer(), call);
+}
+
+absl::Status DispatcherService::Admit(std::string_view authorization,
+                                      const std::string& peer,
+                                      std::string_view call) {
   const std::string method =
       absl::StrCat("/penstock.service.Dispatcher/", std::string(call));
-  const absl::Status status = gate_.Admit(*context, method);
+  const absl::Status status = gate_.Admit(authorization, method);
   if (!status.ok()) {
     log_.Write("call_refused",
-               {{"peer", context->peer()},
+               {{"peer", peer},
                 {"method", method},
                 {"code", absl::StatusCodeToString(status.code())}});
   }
@@ -180,36 +170,47 @@ grpc::ServerUnaryReactor* DispatcherService::Open(Context* context,
   return reactor;
 }
 
-grpc::ServerUnaryReactor* DispatcherService::BeatClient(Context* context,
-                                                        const ClientBeat* beat,
-                                                        ClientReply* reply) {
-  if (const absl::Status status = Admit(context, "BeatClient"); !status.ok()) {
-    return End(context, status);
+// Words may lose their force while a stream lasts: each beat is a call of its
+// own to the gate.
+template <typename Beat, typename Reply>
+grpc::ServerBidiReactor<Beat, Reply>* DispatcherService::Beats(
+    Context* context, const std::string& call, CheckBeat<Beat> check) {
+  if (const absl::Status status = Admit(context, call); !status.ok()) {
+    return new RefusedBeats<Beat, Reply>(status);
   }
-  if (beat->ByteSizeLong() > static_cast<size_t>(rpc::kMaxControlBytes)) {
-    return End(context,
-               absl::ResourceExhaustedError(absl::StrCat(
-                   "expected a beat of at most ", rpc::kMaxControlBytes,
-                   " bytes; got ", beat->ByteSizeLong())));
-  }
-  auto* call = new BeatCall<ClientKey>(beats_, KeyOf(*beat));
-  call->SetCall(beats_.OnClient(*beat, Into(call, reply)));
-  return call;
+  return ReceiveBeats(
+      beats_,
+      [this, call, check = std::move(check), peer = context->peer(),
+       authorization = std::string(rpc::Gate::AuthorizationOf(*context))](
+          const Beat& beat) -> absl::Status {
+        PENSTOCK_RETURN_IF_ERROR(Admit(authorization, peer, call));
+        return check(beat);
+      });
 }
 
-grpc::ServerUnaryReactor* DispatcherService::BeatWorker(Context* context,
-                                                        const WorkerBeat* beat,
-                                                        WorkerReply* reply) {
-  if (const absl::Status status = Admit(context, "BeatWorker"); !status.ok()) {
-    return End(context, status);
-  }
-  if (beat->worker() == 0 || beat->address().empty()) {
-    return End(context, absl::InvalidArgumentError(
-                            "expected a worker's number and its address"));
-  }
-  auto* call = new BeatCall<uint64_t>(beats_, beat->worker());
-  call->SetCall(beats_.OnWorker(*beat, Into(call, reply)));
-  return call;
+grpc::ServerBidiReactor<ClientBeat, ClientReply>* DispatcherService::BeatClient(
+    Context* context) {
+  return Beats<ClientBeat, ClientReply>(
+      context, "BeatClient", [](const ClientBeat& beat) {
+        if (beat.ByteSizeLong() <= static_cast<size_t>(rpc::kMaxControlBytes)) {
+          return absl::OkStatus();
+        }
+        return absl::ResourceExhaustedError(
+            absl::StrCat("expected a beat of at most ", rpc::kMaxControlBytes,
+                         " bytes; got ", beat.ByteSizeLong()));
+      });
+}
+
+grpc::ServerBidiReactor<WorkerBeat, WorkerReply>* DispatcherService::BeatWorker(
+    Context* context) {
+  return Beats<WorkerBeat, WorkerReply>(
+      context, "BeatWorker", [](const WorkerBeat& beat) {
+        if (beat.worker() != 0 && !beat.address().empty()) {
+          return absl::OkStatus();
+        }
+        return absl::InvalidArgumentError(
+            "expected a worker's number and its address");
+      });
 }
 
 grpc::ServerUnaryReactor* DispatcherService::Release(

@@ -14,6 +14,7 @@
 #include "penstock/base/event_log.h"
 #include "penstock/base/mutex.h"
 #include "penstock/dispatcher.grpc.pb.h"
+#include "penstock/service/dispatcher/beat_streams.h"
 #include "penstock/service/dispatcher/dispatcher.h"
 #include "penstock/service/dispatcher/parked_beats.h"
 #include "penstock/service/rpc/gate.h"
@@ -46,13 +47,13 @@ class DispatcherService final : public Dispatcher::CallbackService {
                                        UnregisterReply* reply) override;
   grpc::ServerUnaryReactor* Open(Context* context, const OpenRequest* request,
                                  OpenReply* reply) override;
-  grpc::ServerUnaryReactor* BeatClient(Context* context, const ClientBeat* beat,
-                                       ClientReply* reply) override;
+  grpc::ServerBidiReactor<ClientBeat, ClientReply>* BeatClient(
+      Context* context) override;
   grpc::ServerUnaryReactor* Release(Context* context,
                                     const ReleaseRequest* request,
                                     ReleaseReply* reply) override;
-  grpc::ServerUnaryReactor* BeatWorker(Context* context, const WorkerBeat* beat,
-                                       WorkerReply* reply) override;
+  grpc::ServerBidiReactor<WorkerBeat, WorkerReply>* BeatWorker(
+      Context* context) override;
   grpc::ServerWriteReactor<Part>* GetManifest(
       Context* context, const GetManifestRequest* request) override;
   grpc::ServerUnaryReactor* GetState(Context* context,
@@ -66,6 +67,12 @@ class DispatcherService final : public Dispatcher::CallbackService {
 
  private:
   absl::Status Admit(Context* context, std::string_view call);
+  absl::Status Admit(std::string_view authorization, const std::string& peer,
+                     std::string_view call);
+  template <typename Beat, typename Reply>
+  grpc::ServerBidiReactor<Beat, Reply>* Beats(Context* context,
+                                              const std::string& call,
+                                              CheckBeat<Beat> check);
   // Whether the plan can be shared as the request wants it. Known plans are
   // not looked at again.
   absl::Status CheckShares(const OpenRequest& request)

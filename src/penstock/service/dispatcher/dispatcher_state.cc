@@ -15,6 +15,13 @@ namespace {
 // Records that are taken away of an epoch at once.
 constexpr size_t kMostFolded = 256;
 
+uint64_t BundlesInPass(const Manifest& manifest) {
+  if (manifest.rows() == 0) return 0;
+  const uint64_t size = std::max<uint64_t>(1, manifest.rows_per_bundle());
+  return ((manifest.rows() - 1) / size + 1) *
+         std::max<uint32_t>(1, manifest.pieces());
+}
+
 }  // namespace
 
 uint64_t HashOf(const Manifest& manifest) { return HashBytes(Bytes(manifest)); }
@@ -22,9 +29,7 @@ uint64_t HashOf(const Manifest& manifest) { return HashBytes(Bytes(manifest)); }
 std::optional<uint64_t> BundlesOf(const Manifest& manifest) {
   if (manifest.rows() == 0) return 0;
   if (manifest.passes() == 0) return std::nullopt;
-  const uint64_t size = std::max<uint64_t>(1, manifest.rows_per_bundle());
-  const uint64_t in_pass = ((manifest.rows() - 1) / size + 1) *
-                           std::max<uint32_t>(1, manifest.pieces());
+  const uint64_t in_pass = BundlesInPass(manifest);
   const uint64_t most = std::numeric_limits<uint64_t>::max() / 2;
   if (manifest.passes() > most / in_pass) return std::nullopt;
   return in_pass * manifest.passes();
@@ -244,6 +249,7 @@ void DispatcherState::SetBundles(Epoch& epoch) {
   const Manifest* manifest = FindManifest(epoch.manifest);
   if (manifest == nullptr) return;
   epoch.state->SetBundles(BundlesOf(*manifest));
+  epoch.bundles_in_pass = BundlesInPass(*manifest);
   SetTable(epoch);
   for (const auto& [id, worker] : workers_) {
     if (!worker.is_draining) epoch.state->Join(id);
@@ -386,7 +392,9 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     reply.set_missed_items(state.missed_items());
     reply.set_missed_bundles(state.missed_bundles());
   }
-  reply.set_low(state.low());
+  // Readers ask whether a pass is over: nothing else of it is news to them.
+  const uint64_t in_pass = epoch->bundles_in_pass;
+  reply.set_low(in_pass > 0 ? state.low() / in_pass * in_pass : state.low());
   if (state.settings().visitation == AT_MOST_ONCE ||
       state.settings().visitation == EACH_WORKER) {
     for (const uint64_t number : beat.open()) {

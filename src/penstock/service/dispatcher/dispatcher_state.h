@@ -144,6 +144,7 @@ class DispatcherState final {
     Pass pass;
     std::unique_ptr<EpochState> state;
     uint64_t manifest = 0;
+    uint64_t bundles_in_pass = 0;  // as far as it is known
     // The worker that is making it, and its lease.
     uint64_t maker = 0;
     uint64_t maker_attempt = 0;

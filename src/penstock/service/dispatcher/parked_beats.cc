@@ -17,14 +17,6 @@ absl::Status EndingError() {
   return absl::UnavailableError("the dispatcher is ending");
 }
 
-// Of all but what changes without being news.
-uint64_t DigestOf(const ClientReply& reply) {
-  ClientReply told = reply;
-  told.clear_low();
-  told.clear_taken();
-  return HashBytes(Bytes(told));
-}
-
 }  // namespace
 
 ClientKey KeyOf(const ClientBeat& beat) {
@@ -32,6 +24,25 @@ ClientKey KeyOf(const ClientBeat& beat) {
           beat.epoch().generation(),
           beat.opener().consumer(),
           beat.opener().request()};
+}
+
+ParkedBeats::Told::Told(const ClientReply& reply) {
+  ClientReply others = reply;
+  // What changes without being news, or by what the client itself has said.
+  others.clear_low();
+  others.clear_taken();
+  others.clear_assigned();
+  rest = HashBytes(Bytes(others));
+  for (const ClientReply::Assigned& each : reply.assigned()) {
+    assigned[each.bundle()] = Combine(
+        Combine(each.attempt(), each.from()),
+        Combine(HashBytes(each.address()), HashBytes(each.local_socket())));
+  }
+}
+
+bool ParkedBeats::Told::IsNewsTo(Told before, const ClientReply& reply) const {
+  for (const uint64_t bundle : reply.taken()) before.assigned.erase(bundle);
+  return rest != before.rest || assigned != before.assigned;
 }
 
 void ParkedBeats::Start(DurableDispatcher& dispatcher) {
@@ -147,7 +158,7 @@ void ParkedBeats::OnNews(const News& news) {
 
 template <typename Key, typename Beat, typename Reply>
 uint64_t ParkedBeats::Arrive(const Key& key, Beat beat, int64_t wait_ms,
-                             Answer<Reply> answer) {
+                             Answer<Reply> answer, bool is_first) {
   const auto shared = std::make_shared<const Beat>(std::move(beat));
   const int64_t now_ms = Now();
   Answer<Reply> before;
@@ -161,11 +172,12 @@ uint64_t ParkedBeats::Arrive(const Key& key, Beat beat, int64_t wait_ms,
       auto& desk = DeskOf(key);
       Sender<Beat, Reply>& sender = desk.senders[key];
       before = std::exchange(sender.answer, std::move(answer));
+      if (is_first) sender.told.reset();
       roomy_.erase(sender.call);
       call = sender.call = ++calls_;
       sender.beat = shared;
       sender.heard_ms = now_ms;
-      sender.give_up_ms = now_ms + wait_ms;
+      if (!before) sender.give_up_ms = now_ms + wait_ms;
       sender.is_asked = true;
       sender.look_ms.reset();
       Schedule(desk, key, sender);
@@ -183,13 +195,14 @@ uint64_t ParkedBeats::Arrive(const Key& key, Beat beat, int64_t wait_ms,
 uint64_t ParkedBeats::OnWorker(WorkerBeat beat, Answer<WorkerReply> answer) {
   const uint64_t key = beat.worker();
   return Arrive(key, std::move(beat), settings_.worker_wait_ms,
-                std::move(answer));
+                std::move(answer), /*is_first=*/false);
 }
 
-uint64_t ParkedBeats::OnClient(ClientBeat beat, Answer<ClientReply> answer) {
+uint64_t ParkedBeats::OnClient(ClientBeat beat, Answer<ClientReply> answer,
+                               bool is_first) {
   const ClientKey key = KeyOf(beat);
   return Arrive(key, std::move(beat), settings_.client_wait_ms,
-                std::move(answer));
+                std::move(answer), is_first);
 }
 
 void ParkedBeats::Ask(uint64_t worker,
@@ -232,18 +245,29 @@ bool ParkedBeats::IsNew(Sender<WorkerBeat, WorkerReply>& sender,
 
 bool ParkedBeats::IsNew(Sender<ClientBeat, ClientReply>& sender,
                         const ClientReply& reply) {
-  if (reply.taken_size() > 0 || reply.dropped_size() > 0) return true;
-  if (sender.told != DigestOf(reply)) return true;
-  if (sender.told_low == reply.low()) return false;
-  const int64_t tell_ms = sender.told_ms + settings_.low_ms;
-  if (Now() >= tell_ms) return true;
-  sender.look_ms = std::min(sender.look_ms.value_or(tell_ms), tell_ms);
+  sender.to_tell = Told(reply);
+  if (reply.dropped_size() > 0 || !sender.told ||
+      sender.to_tell.IsNewsTo(*sender.told, reply)) {
+    return true;
+  }
+  std::optional<int64_t> tell_ms;
+  if (reply.taken_size() > 0) {
+    // Nobody waits for that, and what takes the place of these follows.
+    if (!sender.taken_ms) sender.taken_ms = Now();
+    tell_ms = *sender.taken_ms + settings_.taken_ms;
+  } else if (sender.told_low != reply.low()) {
+    tell_ms = sender.told_ms + settings_.low_ms;
+  }
+  if (!tell_ms) return false;
+  if (Now() >= *tell_ms) return true;
+  sender.look_ms = std::min(sender.look_ms.value_or(*tell_ms), *tell_ms);
   return false;
 }
 
 void ParkedBeats::NoteTold(Sender<ClientBeat, ClientReply>& sender,
                            const ClientReply& reply) {
-  sender.told = DigestOf(reply);
+  sender.told = sender.to_tell;
+  sender.taken_ms.reset();
   sender.told_low = reply.low();
   sender.told_ms = Now();
 }

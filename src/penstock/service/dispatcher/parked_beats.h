@@ -4,7 +4,7 @@
 // Nobody is looked at without a reason: the dispatcher's news say whose reply
 // has changed, and work is offered to those that have room, who has waited
 // longest first, until there is none. What comes within a millisecond is
-// answered together.
+// answered together, and what nobody waits for with what follows from it.
 #pragma once
 
 #include <atomic>
@@ -44,11 +44,13 @@ class ParkedBeats final {
   using Answer = std::function<void(const absl::StatusOr<Reply>&)>;
 
   struct Settings {
+    // An answer comes so long after the first beat without one.
     int64_t client_wait_ms = 1'000;
     int64_t worker_wait_ms = 1'600;
-    int64_t news_ms = 1;      // news wait so long for others
-    int64_t revoked_ms = 10;  // what a worker need not hold any more
-    int64_t low_ms = 100;     // that bundles are somebody's now
+    int64_t news_ms = 1;       // news wait so long for others
+    int64_t revoked_ms = 10;   // what a worker need not hold any more
+    int64_t low_ms = 100;      // that bundles are somebody's now
+    int64_t taken_ms = 1'000;  // what a client need not say any more
     int64_t tick_ms = 100;
     // Leases in one reply: a share of so many, so that there are some for the
     // others. One that has more room asks again.
@@ -75,11 +77,12 @@ class ParkedBeats final {
   void OnNews(const News& news) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The sender's call before, if it waits, hears Cancelled. Returns what
-  // Forget() knows the call by.
+  // Forget() knows the call by. `is_first`: on a new connection; whether its
+  // sender has heard what it was told before is not known.
   uint64_t OnWorker(WorkerBeat beat, Answer<WorkerReply> answer)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  uint64_t OnClient(ClientBeat beat, Answer<ClientReply> answer)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t OnClient(ClientBeat beat, Answer<ClientReply> answer,
+                    bool is_first = false) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nobody listens to the call any more: it hears Cancelled, and what it was
   // told last is told again.
   void Forget(uint64_t worker, uint64_t call) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -90,6 +93,17 @@ class ParkedBeats final {
   size_t num_senders() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // What of a reply its client is to know.
+  struct Told {
+    Told() = default;
+    explicit Told(const ClientReply& reply);
+    // Whether `reply`, of which this is made, says something to a client that
+    // was told `before`.
+    bool IsNewsTo(Told before, const ClientReply& reply) const;
+
+    uint64_t rest = 0;                      // a digest
+    std::map<uint64_t, uint64_t> assigned;  // by bundle, and a digest of each
+  };
   // What is known of a sender.
   template <typename Beat, typename Reply>
   struct Sender {
@@ -102,8 +116,11 @@ class ParkedBeats final {
     std::optional<int64_t> look_ms;  // there is news: ask again, then
     std::optional<int64_t> due_ms;   // as it stands in Desk::due
     Reply reply;                     // what the dispatcher has said last
-    // Clients: what they were told last. Workers say what they know.
-    std::optional<uint64_t> told;
+    // Clients: what that comes to, and what they were told last. Workers say
+    // what they know.
+    Told to_tell;
+    std::optional<Told> told;
+    std::optional<int64_t> taken_ms;  // something was, and is not told yet
     uint64_t told_low = 0;
     int64_t told_ms = 0;
   };
@@ -124,7 +141,8 @@ class ParkedBeats final {
   }
   template <typename Key, typename Beat, typename Reply>
   uint64_t Arrive(const Key& key, Beat beat, int64_t wait_ms,
-                  Answer<Reply> answer) ABSL_LOCKS_EXCLUDED(mutex_);
+                  Answer<Reply> answer, bool is_first)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename Reply, typename Key>
   void ForgetCall(const Key& key, uint64_t call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Ask(uint64_t worker, const std::shared_ptr<const WorkerBeat>& beat,

@@ -172,5 +172,193 @@ TEST_F(ParkedBeatsTest, WhoIsForgottenIsToldAgain) {
   EXPECT_EQ(again->phase(), ClientReply::FENCED);
 }
 
+// A dispatcher in a time of its own: nothing happens between Advance()s.
+class ParkedBeatsInTimeTest : public testing::Test, private Clock {
+ protected:
+  static constexpr int64_t kWaitMillis = 5'000;
+  static ParkedBeats::Settings SettingsOf() {
+    ParkedBeats::Settings settings;
+    settings.client_wait_ms = kWaitMillis;
+    settings.worker_wait_ms = kWaitMillis;
+    return settings;
+  }
+
+  ParkedBeatsInTimeTest() : beats_(SettingsOf()) {
+    DurableDispatcher::Options options;
+    options.holder = "test";
+    options.on_news = [this](const News& news) { beats_.OnNews(news); };
+    auto made = DurableDispatcher::Make(store_, *this, options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    dispatcher_ = *std::move(made);
+    beats_.Attach(*dispatcher_);
+    dispatcher_->AddPlan("p", "plan", false, [](const auto&) {});
+    Advance(1);
+  }
+  ~ParkedBeatsInTimeTest() override { beats_.Stop(); }
+  int64_t NowNanos() const override { return now_ms_ * 1'000'000; }
+
+  void Advance(int64_t ms) {
+    for (int64_t i = 0; i < ms; ++i) {
+      ++now_ms_;
+      while (dispatcher_->Poll() || beats_.Poll()) {
+      }
+    }
+  }
+
+  WorkerBeat Work(uint32_t room) const {
+    WorkerBeat beat;
+    beat.set_worker(7);
+    beat.set_address("worker");
+    beat.set_term(dispatcher_->term());
+    beat.set_room(room);
+    return beat;
+  }
+  void Beat(const WorkerBeat& beat) {
+    beats_.OnWorker(beat, [this](const auto& reply) {
+      if (reply.ok()) worker_.push_back(*reply);
+    });
+    while (dispatcher_->Poll()) {
+    }
+  }
+  void Beat(const ClientBeat& beat, bool is_first = false) {
+    beats_.OnClient(
+        beat,
+        [this](const auto& reply) {
+          if (reply.ok()) client_.push_back(*reply);
+        },
+        is_first);
+    while (dispatcher_->Poll()) {
+    }
+  }
+  // An epoch of `bundles`, of which the first two are computed by a worker that
+  // has no room for more.
+  ClientBeat OpenEpoch(uint64_t bundles) {
+    OpenRequest request;
+    request.mutable_opener()->set_consumer(1);
+    request.set_job("a");
+    request.set_plan("p");
+    request.set_visitation(EXACTLY_ONCE);
+    request.set_slots(1);
+    OpenReply opened;
+    const auto open = [&] {
+      dispatcher_->Open(request, [&](const auto& reply) { opened = *reply; });
+      Advance(2);
+    };
+    open();
+    Beat(Work(1));
+    Advance(2);
+    EXPECT_EQ(worker_.back().leases_size(), 1);
+    WorkerBeat beat = Work(0);
+    WorkerBeat::Made* made = beat.add_made();
+    *made->mutable_epoch() = worker_.back().leases(0).epoch();
+    made->set_attempt(worker_.back().leases(0).attempt());
+    made->mutable_manifest()->set_rows(bundles);
+    made->mutable_manifest()->set_rows_per_bundle(1);
+    made->mutable_manifest()->set_passes(1);
+    Beat(beat);
+    Advance(2);
+    open();
+    EXPECT_EQ(opened.phase(), OpenReply::OPEN);
+    ClientBeat reader;
+    *reader.mutable_epoch() = opened.epoch();
+    *reader.mutable_opener() = request.opener();
+    reader.set_want(2);
+    reader.set_term(dispatcher_->term());
+    Beat(reader);
+    Beat(reader);  // the first is answered, and this one waits
+    Beat(Work(2));
+    Advance(5);
+    EXPECT_EQ(worker_.back().leases_size(), 2);
+    EXPECT_EQ(client_.back().assigned_size(), 2);
+    holding_ = Work(0);
+    for (const Lease& lease : worker_.back().leases()) {
+      WorkerBeat::Held* held = holding_.add_held();
+      *held->mutable_epoch() = lease.epoch();
+      held->set_bundle(lease.bundle());
+      held->set_attempt(lease.attempt());
+    }
+    Beat(reader);
+    Beat(holding_);
+    Advance(500);
+    worker_.clear();
+    client_.clear();
+    return reader;
+  }
+
+  store::MemoryStore store_{std::make_shared<store::MemoryDisk>()};
+  ParkedBeats beats_;
+  std::unique_ptr<DurableDispatcher> dispatcher_;
+  int64_t now_ms_ = 1'000'000;
+  WorkerBeat holding_;
+  std::vector<WorkerReply> worker_;  // what was answered
+  std::vector<ClientReply> client_;
+};
+
+TEST_F(ParkedBeatsInTimeTest, WhatIsTakenIsSaidWithWhatFollows) {
+  ClientBeat reader = OpenEpoch(10);
+  // The worker has room: another bundle takes the place of the one that is
+  // finished, and both are one answer.
+  WorkerBeat roomy = holding_;
+  roomy.set_room(1);
+  Beat(roomy);
+  reader.add_finished()->set_bundle(0);
+  reader.set_want(2);
+  Beat(reader);
+  EXPECT_TRUE(client_.empty());
+  Advance(5);
+  ASSERT_EQ(client_.size(), 1);
+  EXPECT_EQ(client_[0].taken_size(), 1);
+  EXPECT_EQ(client_[0].assigned_size(), 2);
+}
+
+TEST_F(ParkedBeatsInTimeTest, WhatIsTakenIsSaidLaterIfNothingFollows) {
+  ClientBeat reader = OpenEpoch(10);
+  reader.add_finished()->set_bundle(0);
+  reader.set_want(1);
+  Beat(reader);
+  // Beats that come meanwhile do not put it off.
+  const int64_t wait_ms = ParkedBeats::Settings().taken_ms;
+  for (int64_t ms = 0; ms < wait_ms - 10; ms += 10) {
+    Advance(10);
+    Beat(reader);
+  }
+  EXPECT_TRUE(client_.empty());
+  Advance(20);
+  ASSERT_EQ(client_.size(), 1);
+  EXPECT_EQ(client_[0].taken_size(), 1);
+}
+
+TEST_F(ParkedBeatsInTimeTest, TheEndIsSaidAtOnce) {
+  ClientBeat reader = OpenEpoch(2);
+  reader.add_finished()->set_bundle(0);
+  reader.add_finished()->set_bundle(1);
+  Beat(reader);
+  ASSERT_EQ(client_.size(), 1);
+  EXPECT_EQ(client_[0].phase(), ClientReply::NOTHING_LEFT);
+  EXPECT_EQ(client_[0].taken_size(), 2);
+}
+
+TEST_F(ParkedBeatsInTimeTest, WhoBeatsAgainAndAgainIsAnsweredAtTimes) {
+  const ClientBeat reader = OpenEpoch(10);
+  for (int64_t ms = 0; ms < 10 * kWaitMillis; ms += kWaitMillis / 4) {
+    Beat(holding_);
+    Beat(reader);
+    Advance(kWaitMillis / 4);
+  }
+  EXPECT_GE(worker_.size(), 5);
+  EXPECT_LE(worker_.size(), 10);
+  EXPECT_GE(client_.size(), 5);
+}
+
+TEST_F(ParkedBeatsInTimeTest, OnANewConnectionAllIsToldAgain) {
+  const ClientBeat reader = OpenEpoch(10);
+  Beat(reader);
+  Advance(5);
+  EXPECT_TRUE(client_.empty());
+  Beat(reader, /*is_first=*/true);
+  ASSERT_EQ(client_.size(), 1);
+  EXPECT_EQ(client_[0].assigned_size(), 2);
+}
+
 }  // namespace
 }  // namespace penstock::service

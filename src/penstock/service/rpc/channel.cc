@@ -48,7 +48,8 @@ std::string ReadWord(const std::string& path, const std::string& role) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
-    const std::string& address, const Credentials& credentials) {
+    const std::string& address, const Credentials& credentials,
+    Carries carries) {
   if (address.find(':') == std::string::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("an address must be host:port; got '", address,
@@ -88,6 +89,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  if (carries == Carries::kBeats) {
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kBeatWindowBytes);
+  }
   return grpc::CreateCustomChannel(address, security, arguments);
 }
 

@@ -12,6 +12,10 @@
 
 namespace penstock::rpc {
 
+// On the way at once, on connections of beats: plans and manifests go there,
+// too.
+inline constexpr int kBeatWindowBytes = 1 << 20;
+
 // What a caller shows, and whom it believes. Files are read again when they
 // change.
 struct Credentials {
@@ -24,11 +28,17 @@ struct Credentials {
   std::string role = "consumer";
 };
 
+// What a connection mostly carries. To find out how much may be on its way at
+// once, gRPC sends a ping for data that comes; for messages that are smaller
+// than a ping's cost it does without.
+enum class Carries { kFrames, kBeats };
+
 // A lasting connection to `address` ("host:port"). It is made when it is first
 // used, and again whenever it breaks. InvalidArgument if the address or a file
 // is not what it should be.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
-    const std::string& address, const Credentials& credentials);
+    const std::string& address, const Credentials& credentials,
+    Carries carries = Carries::kFrames);
 
 // A call that ends after `deadline`, and carries the token, if there is one.
 void Prepare(grpc::ClientContext& context, const Credentials& credentials,

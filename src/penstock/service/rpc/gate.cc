@@ -60,13 +60,6 @@ std::string NamesOf(Roles roles) {
   return absl::StrJoin(names, " or ");
 }
 
-std::string_view AuthorizationOf(const grpc::ServerContextBase& context) {
-  const auto& metadata = context.client_metadata();
-  const auto it = metadata.find("authorization");
-  if (it == metadata.end()) return {};
-  return {it->second.data(), it->second.size()};
-}
-
 bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_ino == b.st_ino && a.st_size == b.st_size &&
          a.st_mode == b.st_mode && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
@@ -169,6 +162,13 @@ void Gate::LoadIfChanged() {
   }
   seen_ = loaded->seen;
   tokens_ = std::move(loaded->tokens);
+}
+
+std::string_view Gate::AuthorizationOf(const grpc::ServerContextBase& context) {
+  const auto& metadata = context.client_metadata();
+  const auto it = metadata.find("authorization");
+  if (it == metadata.end()) return {};
+  return {it->second.data(), it->second.size()};
 }
 
 absl::Status Gate::Admit(const grpc::ServerContextBase& context,

@@ -44,6 +44,10 @@ class Gate final {
   static absl::StatusOr<std::unique_ptr<Gate>> Make(
       const std::string& token_file);
 
+  // What a caller has sent; it lives as long as `context`.
+  static std::string_view AuthorizationOf(
+      const grpc::ServerContextBase& context);
+
   // Unauthenticated if the caller shows no word or one that is unknown,
   // PermissionDenied if its role may not.
   absl::Status Admit(const grpc::ServerContextBase& context,

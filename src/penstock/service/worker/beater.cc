@@ -10,6 +10,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
+#include "penstock/service/rpc/version.h"
 
 namespace penstock::service {
 namespace {
@@ -24,9 +25,9 @@ constexpr int64_t kMinGapNanos = 1 * kMillisecond;
 // A dispatcher that answers at once and has nothing to say is not asked at once
 // again.
 constexpr int64_t kHastyNanos = 20 * kMillisecond;
-constexpr std::chrono::milliseconds kDeadline{30'000};
+// A dispatcher that has not answered for so long is asked over another stream.
+constexpr int64_t kDeadlineNanos = 30'000 * kMillisecond;
 constexpr std::chrono::milliseconds kHelloDeadline{5'000};
-constexpr size_t kMaxOpen = 4;
 
 bool HasNews(const WorkerReply& reply) {
   return reply.leases_size() > 0 || reply.revoked_size() > 0 ||
@@ -38,14 +39,6 @@ bool IsNotAdmitted(const absl::Status& status) {
 }
 
 }  // namespace
-
-struct Beater::Call {
-  grpc::ClientContext context;
-  WorkerBeat beat;
-  WorkerReply reply;
-  uint64_t number = 0;
-  int64_t sent_ns = 0;
-};
 
 Beater::Beater(std::shared_ptr<Dispatcher::StubInterface> dispatcher,
                Options options)
@@ -63,12 +56,12 @@ void Beater::Stop() {
     MutexLock lock(&mutex_);
     is_ending_ = true;
     if (hello_ != nullptr) hello_->TryCancel();
-    for (Call* call : open_) call->context.TryCancel();
+    if (stream_ != nullptr) stream_->Cancel();
     changed_.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
   MutexLock lock(&mutex_);
-  while (!open_.empty()) changed_.Wait(&mutex_);
+  while (stream_ != nullptr) changed_.Wait(&mutex_);
 }
 
 void Beater::Poke() {
@@ -94,15 +87,15 @@ bool Beater::SayHello() {
       hello_ = &context;
     }
     HelloRequest request;
-    request.set_major(kProtocolMajor);
-    request.set_minor(kProtocolMinor);
+    request.set_major(rpc::kMajorVersion);
+    request.set_minor(rpc::kMinorVersion);
     request.set_version(options_.version);
     HelloReply reply;
     absl::Status status =
         rpc::FromGrpc(dispatcher_->Hello(&context, request, &reply));
-    if (status.ok() && reply.major() != kProtocolMajor) {
+    if (status.ok() && reply.major() != rpc::kMajorVersion) {
       status = absl::FailedPreconditionError(absl::StrCat(
-          "the dispatcher must speak version ", kProtocolMajor,
+          "the dispatcher must speak version ", rpc::kMajorVersion,
           " of the protocol; got ", reply.major(), " of ", reply.version(),
           "\n  Install the same version of penstock on both."));
     }
@@ -173,75 +166,84 @@ void Beater::Loop() {
 }
 
 void Beater::Send() {
-  auto owned = std::make_unique<Call>();
-  Call* call = owned.get();
-  call->beat = options_.make_beat();
-  rpc::Prepare(call->context, options_.credentials, kDeadline);
+  WorkerBeat beat = options_.make_beat();
+  MutexLock lock(&mutex_);
+  if (is_ending_) return;
+  if (unanswered_ns_ == 0) unanswered_ns_ = sent_ns_;
+  if (stream_ == nullptr) {
+    Stream::Options options;
+    options.call = [this](grpc::ClientContext* context,
+                          Stream::Reactor* reactor) {
+      dispatcher_->async()->BeatWorker(context, reactor);
+    };
+    options.credentials = options_.credentials;
+    options.on_reply = [this](const WorkerReply& reply) { OnReply(reply); };
+    options.on_end = [this](const absl::Status& status) { OnEnd(status); };
+    stream_ = Stream::Start(std::move(options), std::move(beat));
+  } else if (sent_ns_ - unanswered_ns_ > kDeadlineNanos) {
+    is_overdue_ = true;
+    stream_->Cancel();
+  } else {
+    stream_->Send(std::move(beat));
+  }
+}
+
+void Beater::OnReply(const WorkerReply& reply) {
   {
     MutexLock lock(&mutex_);
     if (is_ending_) return;
-    call->number = ++last_number_;
-    call->sent_ns = sent_ns_;
-    open_.insert(call);
-    if (open_.size() > kMaxOpen) {
-      const Call* oldest = *std::min_element(
-          open_.begin(), open_.end(),
-          [](const Call* a, const Call* b) { return a->number < b->number; });
-      const_cast<Call*>(oldest)->context.TryCancel();
-    }
+    has_been_answered_ = true;
   }
-  owned.release();  // OnAnswer() has it
-  dispatcher_->async()->BeatWorker(&call->context, &call->beat, &call->reply,
-                                   [this, call](const grpc::Status& status) {
-                                     OnAnswer(call, rpc::FromGrpc(status));
-                                   });
+  options_.on_reply(reply);
+  MutexLock lock(&mutex_);
+  const int64_t now = SteadyClock().NowNanos();
+  failures_ = 0;
+  unanswered_ns_ = 0;
+  if (reply.lease_ms() > 0) {
+    lease_ns_ =
+        static_cast<int64_t>(std::min<uint64_t>(reply.lease_ms(), 3'600'000)) *
+        kMillisecond;
+  }
+  not_before_ns_ = 0;
+  if (!HasNews(reply) && now - sent_ns_ < kHastyNanos) {
+    not_before_ns_ = now + kMinBackoffNanos;
+  }
+  is_poked_ = true;  // a beat takes the place of the one that was answered
+  changed_.SignalAll();
 }
 
-void Beater::OnAnswer(Call* call, const absl::Status& status) {
-  std::unique_ptr<Call> owned(call);
+void Beater::OnEnd(absl::Status status) {
   bool is_ending;
   bool is_first;
   bool is_refused;
   {
     MutexLock lock(&mutex_);
+    if (std::exchange(is_overdue_, false)) {
+      status = absl::DeadlineExceededError(
+          absl::StrCat("it has not answered a beat for ",
+                       kDeadlineNanos / (1'000 * kMillisecond), " s"));
+    }
     is_ending = is_ending_;
     is_first = failures_ == 0;
     // A word that was good before may be so again: files of words change.
     is_refused = !has_been_answered_ &&
                  (IsNotAdmitted(status) || absl::IsFailedPrecondition(status));
-    has_been_answered_ |= status.ok();
   }
-  if (status.ok() && !is_ending) options_.on_reply(call->reply);
   if (is_refused && !is_ending) {
     Refuse(status);
-  } else if (!status.ok() && !is_ending && is_first &&
-             !absl::IsCancelled(status) && options_.on_trouble) {
+  } else if (!is_ending && is_first && !absl::IsCancelled(status) &&
+             options_.on_trouble) {
     options_.on_trouble(status);
   }
   MutexLock lock(&mutex_);
-  const int64_t now = SteadyClock().NowNanos();
-  if (status.ok()) {
-    failures_ = 0;
-    if (call->reply.lease_ms() > 0) {
-      lease_ns_ = static_cast<int64_t>(
-                      std::min<uint64_t>(call->reply.lease_ms(), 3'600'000)) *
-                  kMillisecond;
-    }
-    not_before_ns_ = 0;
-    if (!HasNews(call->reply) && now - call->sent_ns < kHastyNanos) {
-      not_before_ns_ = now + kMinBackoffNanos;
-    }
-  } else if (call->number == last_number_) {
-    not_before_ns_ = now + BackoffNanos();
-    ++failures_;
-  }
-  // Nothing more of this one is open, so another takes its place.
-  if (call->number == last_number_) is_poked_ = true;
+  not_before_ns_ = SteadyClock().NowNanos() + BackoffNanos();
+  ++failures_;
+  unanswered_ns_ = 0;
+  is_poked_ = true;
   if (is_refused) is_ending_ = true;
-  open_.erase(call);
   // It holds the channel, whose last holder must not be one of gRPC's threads:
   // Stop() goes on only when it is gone.
-  owned.reset();
+  stream_.reset();
   changed_.SignalAll();
 }
 

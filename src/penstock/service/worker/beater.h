@@ -5,25 +5,22 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 
 #include "absl/status/status.h"
 #include "penstock/base/mutex.h"
 #include "penstock/dispatcher.grpc.pb.h"
+#include "penstock/service/rpc/beat_stream.h"
 #include "penstock/service/rpc/channel.h"
 
 namespace penstock::service {
 
-// What the parts of this version say to each other (HelloRequest).
-inline constexpr uint32_t kProtocolMajor = 1;
-inline constexpr uint32_t kProtocolMinor = 0;
-
 // Sends a beat when something has changed here, when the last was answered, and
 // in any case three times in a lease; a beat may be sent while those before it
-// are open. Without an answer it tries again: 50 ms later, and later and later,
-// up to 2 s, by chance somewhat more or less. Thread-safe.
+// are not answered. They go over one stream. When that ends it begins another:
+// 50 ms later, and later and later, up to 2 s, by chance somewhat more or less.
+// Thread-safe.
 class Beater final {
  public:
   struct Options {
@@ -34,7 +31,7 @@ class Beater final {
     std::function<void(const WorkerReply&)> on_reply;
     // The dispatcher cannot be talked to, ever. Nothing is sent any more.
     std::function<void(const absl::Status&)> on_refused;
-    // Why a call failed that is tried again; at the first of several.
+    // Why a stream has ended; of the first of several without an answer.
     std::function<void(const absl::Status&)> on_trouble;
     std::string address;  // of the dispatcher, to look what is wrong there
   };
@@ -52,15 +49,15 @@ class Beater final {
   void Poke() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Call;
+  using Stream = rpc::BeatStream<WorkerBeat, WorkerReply>;
 
   void Loop() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether beats may follow.
   bool SayHello() ABSL_LOCKS_EXCLUDED(mutex_);
   void Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void Send() ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnAnswer(Call* call, const absl::Status& status)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnReply(const WorkerReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnEnd(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t BackoffNanos() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<Dispatcher::StubInterface> dispatcher_;
@@ -73,10 +70,11 @@ class Beater final {
   int64_t not_before_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t sent_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t lease_ns_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t unanswered_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // since then; 0: none is
+  bool is_overdue_ ABSL_GUARDED_BY(mutex_) = false;  // an answer, for too long
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_been_answered_ ABSL_GUARDED_BY(mutex_) = false;  // a beat
-  std::set<Call*> open_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* hello_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::minstd_rand random_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

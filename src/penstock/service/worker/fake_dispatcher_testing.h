@@ -7,11 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -137,9 +139,22 @@ class FakeDispatcher final {
       }
       return SendParts(bytes, writer);
     }
-    grpc::Status BeatWorker(grpc::ServerContext*, const WorkerBeat* beat,
-                            WorkerReply* reply) override {
-      return owner_.OnBeat(*beat, *reply);
+    grpc::Status BeatWorker(
+        grpc::ServerContext* context,
+        grpc::ServerReaderWriter<WorkerReply, WorkerBeat>* stream) override {
+      // Who reads ends when the worker has gone, or this call is cancelled.
+      std::atomic<bool> has_gone = false;
+      std::thread reader([&] {
+        WorkerBeat beat;
+        while (stream->Read(&beat)) owner_.OnBeat(beat);
+        has_gone = true;
+        owner_.Ring();
+      });
+      WorkerReply reply;
+      while (owner_.WaitForAnswer(has_gone, reply)) stream->Write(reply);
+      context->TryCancel();
+      reader.join();
+      return grpc::Status::CANCELLED;
     }
 
    private:
@@ -172,24 +187,37 @@ class FakeDispatcher final {
     return SendParts(bytes, writer);
   }
 
-  grpc::Status OnBeat(const WorkerBeat& beat, WorkerReply& reply) {
+  void Ring() {
     MutexLock lock(&mutex_);
-    const uint64_t number = ++num_beats_;
+    changed_.SignalAll();
+  }
+
+  void OnBeat(const WorkerBeat& beat) {
+    MutexLock lock(&mutex_);
+    ++num_beats_;
     beat_ = beat;
     if (beat.made_size() > 0) made_ = beat;
     changed_.SignalAll();
-    constexpr int64_t kLongPoll = 300'000'000;
-    const int64_t until = SteadyClock().NowNanos() + kLongPoll;
+  }
+
+  // What the last beat is answered. False: nothing more is.
+  bool WaitForAnswer(const std::atomic<bool>& has_gone, WorkerReply& reply) {
+    constexpr int64_t kWait = 300'000'000;
+    const int64_t until = SteadyClock().NowNanos() + kWait;
+    MutexLock lock(&mutex_);
     while (true) {
-      if (is_stopped_) return {grpc::StatusCode::UNAVAILABLE, "stopped"};
-      if (number != num_beats_) return {grpc::StatusCode::CANCELLED, "newer"};
-      reply.Clear();
-      reply.set_term(term_);
-      reply.set_lease_ms(1'500);
-      if (Answer(beat, reply)) return grpc::Status::OK;
+      if (is_stopped_ || has_gone) return false;
       const int64_t left = until - SteadyClock().NowNanos();
-      if (left <= 0) return grpc::Status::OK;
-      changed_.WaitFor(&mutex_, left);
+      if (num_answered_ != num_beats_) {
+        reply.Clear();
+        reply.set_term(term_);
+        reply.set_lease_ms(1'500);
+        if (Answer(beat_, reply) || left <= 0) {
+          num_answered_ = num_beats_;
+          return true;
+        }
+      }
+      changed_.WaitFor(&mutex_, std::max<int64_t>(left, kWait / 10));
     }
   }
 
@@ -241,6 +269,7 @@ class FakeDispatcher final {
   WorkerBeat beat_ ABSL_GUARDED_BY(mutex_);
   WorkerBeat made_ ABSL_GUARDED_BY(mutex_);
   uint64_t num_beats_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t num_answered_ ABSL_GUARDED_BY(mutex_) = 0;  // up to that beat
   int num_plans_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -96,9 +96,10 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
     Options options) {
   std::unique_ptr<WorkerServer> worker(
       new WorkerServer(Resolved(std::move(options))));
-  PENSTOCK_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                            rpc::MakeChannel(worker->options_.dispatcher,
-                                             worker->options_.credentials));
+  PENSTOCK_ASSIGN_OR_RETURN(
+      const std::shared_ptr<grpc::Channel> channel,
+      rpc::MakeChannel(worker->options_.dispatcher,
+                       worker->options_.credentials, rpc::Carries::kBeats));
   const std::shared_ptr<Dispatcher::Stub> stub = Dispatcher::NewStub(channel);
   const rpc::Credentials& credentials = worker->options_.credentials;
   worker->plans_ = std::make_unique<PlanStore>(
