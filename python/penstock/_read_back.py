@@ -52,13 +52,15 @@ def measured(
             f"reading the rows of {where} back is slow, but computing them is "
             f"not faster: {rate(without.rate)} came without it",
         )
-    error = _ERRORS * without.rate_error
+    spread = _ERRORS * without.rate_error
     fix = Fix(
         title=f"leave out {where}",
         why="its rows are computed faster than they are read back from its "
         "file, which a run without it showed; tune() leaves what you wrote",
         expected=Interval(
-            max(0.0, without.rate - error), without.rate, without.rate + error
+            max(0.0, without.rate - spread),
+            without.rate,
+            without.rate + spread,
         ),
         settings=(),
         needs_the_user=True,

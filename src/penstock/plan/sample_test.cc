@@ -6,10 +6,12 @@
 #include "penstock/plan/print.h"
 #include "penstock/plan/validate.h"
 
-namespace penstock::plan {
+namespace penstock::plan_testing {
 namespace {
 
-using namespace plan_testing;  // NOLINT: the language of these tests
+using plan::LeaveOutCache;
+using plan::NodeName;
+using plan::Validate;
 using testing::HasSubstr;
 
 Plan Cached(Plan input) {
@@ -42,4 +44,4 @@ TEST(LeaveOutCache, SaysThatThereIsNone) {
 }
 
 }  // namespace
-}  // namespace penstock::plan
+}  // namespace penstock::plan_testing
