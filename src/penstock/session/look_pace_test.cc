@@ -10,7 +10,7 @@ constexpr int64_t kSecond = 1'000 * kMillis;
 
 TEST(NanosToNextLook, IsShortWhileARunIsNew) {
   EXPECT_EQ(NanosToNextLook(kSecond, {}), kSecond / 4);
-  EXPECT_EQ(NanosToNextLook(kSecond, {kMillis / 2, kSecond, kSecond}),
+  EXPECT_EQ(NanosToNextLook(kSecond, {kMillis / 4, kSecond, kSecond}),
             kSecond / 4);
   EXPECT_EQ(NanosToNextLook(kSecond, {kMillis, kMillis, kSecond}), kSecond / 2)
       << "a run that does nothing";
