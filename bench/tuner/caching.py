@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import data
@@ -13,6 +17,9 @@ _BATCH = 32
 _EPOCH = _COUNT // _BATCH
 _CACHE = Axis((0, 1, 2), "cache")
 _TASKS = Axis((1, 2, 3))
+
+_stack = contextlib.ExitStack()
+_slow: Path | None = None  # a directory on a disk that is slow to read
 
 
 def _source(lib: Any, count: int = _COUNT) -> Any:
@@ -59,6 +66,57 @@ def _too_low(lib: Any, point: Point) -> Any:
     if point["cache"] == 2:
         ds = ds.cache()
     return ahead(ds.repeat().batch(_BATCH), 2)
+
+
+def _enter_slow() -> str | None:
+    global _slow
+    from slow_disk import AbsentError, slow_disk
+
+    folder = _stack.enter_context(tempfile.TemporaryDirectory())
+    try:
+        disk = slow_disk(folder, mb_per_second=20, writable=1)
+        _slow = _stack.enter_context(disk)
+    except AbsentError as error:
+        return str(error)
+    atexit.register(_stack.close)
+    return None
+
+
+def _slow_to_read(lib: Any, point: Point) -> Any:
+    """Kept on the slow disk: 1, files; 2, pixels."""
+    assert _slow is not None
+    ds = _source(lib)
+    if point["cache"] == 1:
+        ds = ds.cache(str(_slow / f"files-{lib.is_ours}"))
+    ds = ds.map(small(lib), num_parallel_calls=point["decode"])
+    if point["cache"] == 2:
+        ds = ds.cache(str(_slow / f"pixels-{lib.is_ours}"))
+    ds = ahead(ds.repeat().batch(_BATCH), 2)
+    return lib.keeping(ds, str(_slow))
+
+
+def _judged_slow(ours: Any) -> list[tuple[str, bool]]:
+    """Of what tune() does, and of what is said to who keeps pixels there."""
+    from library import Ours
+
+    import penstock as ps
+
+    theirs = _slow_to_read(Ours(), {"decode": 2, "cache": 2})
+    said = theirs.explain(seconds=5.0)
+    ps.close()
+    best = said.fixes[0] if said.fixes else None
+    return [
+        ("nothing is kept there", not ours.kept),
+        (
+            "it is said why",
+            any("not kept on disk" in note for note in ours.before.notes),
+        ),
+        ("the user's own cache is named", "reads its rows" in said.verdict),
+        (
+            "leaving it out is the first advice",
+            best is not None and best.title.startswith("leave out cache_"),
+        ),
+    ]
 
 
 def _after_repeat(lib: Any, point: Point) -> Any:
@@ -109,6 +167,18 @@ CASES = (
         expects=lambda ours: [
             ("pixels are kept", bool(ours.kept)),
         ],
+    ),
+    Case(
+        11,
+        "slow to read back",
+        "a disk for rows gives 20 MB/s: pixels are decoded faster than that",
+        _slow_to_read,
+        naive={"decode": 1, "cache": 0},
+        axes={"decode": _TASKS, "cache": _CACHE},
+        budget={"disk": "1GB"},
+        warm_batches=_EPOCH + 2,
+        enter=_enter_slow,
+        expects=_judged_slow,
     ),
     Case(
         12,

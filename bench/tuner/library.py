@@ -41,6 +41,10 @@ class Ours:
     def zip(self, datasets: Sequence[Any]) -> Any:
         return self._ps.Dataset.zip(tuple(datasets))
 
+    def keeping(self, dataset: Any, folder: str) -> Any:
+        """Rows may be kept in the folder, where that helps."""
+        return dataset.with_options(self._ps.Options(kept_directory=folder))
+
     def finished(self, dataset: Any, is_tuned: bool = False) -> Any:
         """As it is measured: settings stay as they are, unless `is_tuned`."""
         options = self._ps.Options(autotune=is_tuned)
@@ -84,6 +88,10 @@ class Peers:
 
     def zip(self, datasets: Sequence[Any]) -> Any:
         return self._tf.data.Dataset.zip(tuple(datasets))
+
+    def keeping(self, dataset: Any, folder: str) -> Any:
+        del folder  # It keeps nothing by itself.
+        return dataset
 
     def finished(self, dataset: Any, is_tuned: bool = True) -> Any:
         return dataset

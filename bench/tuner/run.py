@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import platform
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import chart
 import smoke
+import tuning_cost
 import verdict
 from all_cases import CASES
 from case import Case
@@ -72,15 +74,20 @@ def measured(case: Case, arguments: argparse.Namespace) -> Json:
 def smoked(cases: list[Case]) -> int:
     start = time.monotonic()
     failed = 0
-    for case in cases:
+    checks = [
+        (f"{case.number} {case.name}", functools.partial(smoke.checked, case))
+        for case in cases
+    ]
+    checks.append(("tuning_cost", tuning_cost.checked))
+    for name, check in checks:
         try:
-            said = smoke.checked(case)
+            said = check()
         except Exception:
             failed += 1
             said = f"failed: {traceback.format_exc()}"
-        print(f"tuner/{case.number} {case.name}: {said}", flush=True)
+        print(f"tuner/{name}: {said}", flush=True)
     seconds = time.monotonic() - start
-    print(f"bench: {len(cases)} cases, {failed} failed ({seconds:.1f} s)")
+    print(f"bench: {len(checks)} cases, {failed} failed ({seconds:.1f} s)")
     return int(bool(failed))
 
 

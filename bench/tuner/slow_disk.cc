@@ -1,8 +1,8 @@
-// A disk that is slow in a known way: a read-only FUSE file system that shows
-// the files of a directory, with direct I/O, so that no page cache hides it.
+// A disk that is slow in a known way: a FUSE file system that shows the files
+// of a directory, with direct I/O, so that no page cache hides it.
 //
 //   slow_disk SOURCE MOUNTPOINT [--open-ms=0] [--read-ms=0]
-//             [--mb-per-second=0] [--seek-ms=0]
+//             [--mb-per-second=0] [--seek-ms=0] [--writable=0]
 //
 //   open-ms        each open takes this long
 //   read-ms        each read takes this long; those under way overlap
@@ -11,6 +11,8 @@
 //                  that does not begin where the one before it ended, in the
 //                  same file, takes this long more. Of those that wait, one
 //                  that goes on where the head is comes first, as disks do.
+//   writable       1: what is written goes into SOURCE, as fast as that takes:
+//                  only reading is slow
 //
 // Stays in the foreground; unmounts on SIGTERM, and when stdin is closed.
 // bench/tuner/slow_disk.py builds, mounts and unmounts it.
@@ -146,6 +148,7 @@ class Disk final {
 
 std::string source;
 std::unique_ptr<Disk> disk;
+bool is_writable = false;
 
 struct OpenFile {
   int descriptor;
@@ -199,10 +202,8 @@ int OpenDirectory(const char* path, fuse_file_info*) {
   return access(PathOf(path).c_str(), R_OK) != 0 ? -errno : 0;
 }
 
-int Open(const char* path, fuse_file_info* info) {
-  if ((info->flags & O_ACCMODE) != O_RDONLY) return -EROFS;
-  disk->Open();
-  const int descriptor = open(PathOf(path).c_str(), O_RDONLY | O_CLOEXEC);
+// The open file becomes that of `info`.
+int Adopt(int descriptor, fuse_file_info* info) {
   if (descriptor < 0) return -errno;
   struct stat about = {};
   fstat(descriptor, &about);
@@ -210,6 +211,20 @@ int Open(const char* path, fuse_file_info* info) {
   info->fh = reinterpret_cast<uint64_t>(  // NOLINT
       new OpenFile{descriptor, about.st_ino});
   return 0;
+}
+
+int Open(const char* path, fuse_file_info* info) {
+  disk->Open();
+  // Which way it may be used is the kernel's to check: of a disk that is not
+  // writable, it opens nothing for writing.
+  const int flags = info->flags & (O_ACCMODE | O_TRUNC | O_APPEND);
+  return Adopt(open(PathOf(path).c_str(), flags | O_CLOEXEC), info);
+}
+
+int Create(const char* path, mode_t mode, fuse_file_info* info) {
+  const int flags = info->flags & (O_ACCMODE | O_TRUNC | O_APPEND | O_EXCL);
+  return Adopt(open(PathOf(path).c_str(), flags | O_CREAT | O_CLOEXEC, mode),
+               info);
 }
 
 int Read(const char*, char* out, size_t bytes, off_t offset,
@@ -223,6 +238,47 @@ int Read(const char*, char* out, size_t bytes, off_t offset,
                static_cast<uint64_t>(got));
   }
   return static_cast<int>(got);
+}
+
+int Write(const char*, const char* bytes, size_t count, off_t offset,
+          fuse_file_info* info) {
+  const ssize_t put = pwrite(FileOf(info)->descriptor, bytes, count, offset);
+  return put < 0 ? -errno : static_cast<int>(put);
+}
+
+int Synchronize(const char*, int, fuse_file_info* info) {
+  return fsync(FileOf(info)->descriptor) != 0 ? -errno : 0;
+}
+
+int Truncate(const char* path, off_t bytes, fuse_file_info* info) {
+  const int failed = info != nullptr
+                         ? ftruncate(FileOf(info)->descriptor, bytes)
+                         : truncate(PathOf(path).c_str(), bytes);
+  return failed != 0 ? -errno : 0;
+}
+
+int Rename(const char* from, const char* to, unsigned flags) {
+  if (flags != 0) return -EINVAL;
+  const int failed = rename(PathOf(from).c_str(), PathOf(to).c_str());
+  return failed != 0 ? -errno : 0;
+}
+
+int Remove(const char* path) {
+  return unlink(PathOf(path).c_str()) != 0 ? -errno : 0;
+}
+
+int MakeDirectory(const char* path, mode_t mode) {
+  return mkdir(PathOf(path).c_str(), mode) != 0 ? -errno : 0;
+}
+
+int RemoveDirectory(const char* path) {
+  return rmdir(PathOf(path).c_str()) != 0 ? -errno : 0;
+}
+
+int SetTimes(const char* path, const timespec times[2], fuse_file_info*) {
+  const int failed =
+      utimensat(AT_FDCWD, PathOf(path).c_str(), times, AT_SYMLINK_NOFOLLOW);
+  return failed != 0 ? -errno : 0;
 }
 
 int Release(const char*, fuse_file_info* info) {
@@ -239,7 +295,7 @@ int StatFileSystem(const char*, struct statvfs* out) {
   std::fprintf(stderr,
                "slow_disk: %s\n"
                "usage: slow_disk SOURCE MOUNTPOINT [--open-ms=0] [--read-ms=0] "
-               "[--mb-per-second=0] [--seek-ms=0]\n",
+               "[--mb-per-second=0] [--seek-ms=0] [--writable=0]\n",
                why.c_str());
   std::exit(2);
 }
@@ -280,8 +336,18 @@ int Run(const char* program, const std::string& mountpoint) {
   operations.read = Read;
   operations.release = Release;
   operations.statfs = StatFileSystem;
+  operations.create = Create;
+  operations.write = Write;
+  operations.fsync = Synchronize;
+  operations.truncate = Truncate;
+  operations.rename = Rename;
+  operations.unlink = Remove;
+  operations.mkdir = MakeDirectory;
+  operations.rmdir = RemoveDirectory;
+  operations.utimens = SetTimes;
   std::string name = program;
-  std::string option = "-oro,fsname=slow_disk,subtype=slow_disk";
+  std::string option = is_writable ? "-orw" : "-oro";
+  option += ",fsname=slow_disk,subtype=slow_disk";
   char* arguments[] = {name.data(), option.data()};
   fuse_args args = FUSE_ARGS_INIT(2, arguments);
   fuse* const files = fuse_new(&args, &operations, sizeof(operations), nullptr);
@@ -331,6 +397,8 @@ int main(int argc, char** argv) {
       slowness.seek = Seconds(value / 1e3);
     } else if (Parse(argument, "mb-per-second", value)) {
       slowness.bytes_per_second = value * 1e6;
+    } else if (Parse(argument, "writable", value)) {
+      is_writable = value != 0;
     } else if (argument.rfind("--", 0) == 0) {
       RefuseArguments("expected an option that there is; got " + argument);
     } else if (source.empty()) {

@@ -55,12 +55,12 @@ def build() -> Path:
 
 @contextlib.contextmanager
 def slow_disk(source: str | Path, **options: float) -> Iterator[Path]:
-    """Shows the files of `source`, read-only, under the path that it gives.
+    """Shows the files of `source` under the path that it gives.
 
     Args:
         source: A directory.
-        options: `open_ms`, `read_ms`, `mb_per_second`, `seek_ms`, as
-            slow_disk.cc says; 0 if left out.
+        options: `open_ms`, `read_ms`, `mb_per_second`, `seek_ms`, `writable`
+            as slow_disk.cc says; 0 if left out.
     """
     program = build()
     with tempfile.TemporaryDirectory(prefix="slow_disk.") as folder:

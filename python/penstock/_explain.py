@@ -131,6 +131,8 @@ class Explanation:
     _file: _tracing.TraceFile | None = None
     # Of what was run.
     _rewriting: Json | None = None
+    # The user's cache of which reading its file back is the wall.
+    _read_back: str = ""
     # Before its time was over.
     _has_ended: bool = False
 
@@ -336,6 +338,7 @@ def from_report(
         offers=several("offers", _report.to_offer),
         _knobs=message.get("knobs", {}),
         _file=file,
+        _read_back=message.get("read_back", ""),
     )
 
 

@@ -10,7 +10,14 @@ import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from penstock import _budget, _epochs, _explain, _rewrites, _tuning
+from penstock import (
+    _budget,
+    _epochs,
+    _explain,
+    _read_back,
+    _rewrites,
+    _tuning,
+)
 from penstock._errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -20,6 +27,7 @@ from penstock._explain import Explanation, Trial
 from penstock._location import refused, warn
 from penstock._pipeline import Pipeline
 from penstock._report import Setting
+from penstock._report_text import rate as rate_text
 from penstock._report_text import setting_text
 from penstock._rewrites import Decision
 from penstock._tracing import Progress
@@ -84,11 +92,7 @@ class Measuring(Pipeline):
             FailedPreconditionError: There are no elements.
         """
         budget = _budget.message(cpu, memory)
-        return _rewrites.foreseen(
-            self._self(),
-            _explain.of_dataset(self._self(), seconds, budget, trace),
-            budget,
-        )
+        return explained(self._self(), seconds, budget, trace)
 
     def tune(
         self,
@@ -232,6 +236,19 @@ class Measuring(Pipeline):
                 )
                 return self._self()
         return with_tuning(self._self(), found, _tuning.fit(found, name))
+
+
+def explained(
+    dataset: Dataset,
+    seconds: Any,
+    budget: dict[str, Any],
+    trace: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Explanation:
+    """What `Dataset.explain` gives."""
+    found = _explain.of_dataset(dataset, seconds, budget, trace, progress)
+    found = _read_back.measured(dataset, found, seconds, budget)
+    return _rewrites.foreseen(dataset, found, budget)
 
 
 def with_tuning(dataset: Dataset, tuning: Tuning, knobs: Any) -> Dataset:
@@ -410,9 +427,9 @@ def _judge(
         )
     keeps_rows = any(setting.knob == "cache" for setting in before.settings)
     if keeps_rows and after.rate > _LEAST_WHILE_KEEPING * before.rate:
-        rate = f"{before.expected.middle:.4g}/s"
+        then = rate_text(before.expected.middle)
         return True, (
-            f"rows are kept in the first epoch ({rate} expected from the "
+            f"rows are kept in the first epoch ({then} expected from the "
             "second on, which was not measured)"
         )
     if not (before.rate > 0 and after.rate > 0):

@@ -182,8 +182,18 @@ PipelineT = TypeVar("PipelineT", bound=Pipeline)
 
 def sample_of(dataset: Pipeline) -> Dataset:
     """Its elements without what only delays, orders or repeats them."""
+    return _sampled(dataset, {})
+
+
+def without_cache(dataset: Pipeline, name: str) -> Dataset:
+    """What the dataset computes without the cache of this name."""
+    return _sampled(dataset, {"without_cache": name})
+
+
+def _sampled(dataset: Pipeline, wanted: Json) -> Dataset:
     sample = copy.copy(dataset)
-    sample._plan = _engine.call("sample", {"plan": dataset._plan})["plan"]
+    body = {"plan": dataset._plan, **wanted}
+    sample._plan = _engine.call("sample", body)["plan"]
     sample._tokens = ()
     sample._knobs = sample._rewriting = None
     return sample._self()

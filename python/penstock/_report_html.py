@@ -153,7 +153,7 @@ def _fixes(e: Explanation) -> str:
         return "<p>Nothing that the model knows would make it faster.</p>"
     items = []
     for fix in e.fixes:
-        more = words.gain(e.possible.middle, fix.expected.middle)
+        more = words.fix_gain(e, fix)
         lines = [
             f"<b>{escape(fix.title)}</b>",
             escape(f"expected: {words.between(fix.expected)}, {more}"),

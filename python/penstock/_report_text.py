@@ -79,7 +79,17 @@ def gain(now: float, then: float) -> str:
 
 
 def waits(node: NodeReport) -> str:
-    return f"{percent(node.wait_input_share)}/{percent(node.wait_room_share)}"
+    # Of several files or tasks, each waits: together longer than there is time.
+    shares = (node.wait_input_share, node.wait_room_share)
+    return "/".join(percent(min(1.0, share)) for share in shares)
+
+
+def fix_gain(e: Explanation, fix: Fix) -> str:
+    """What it brings: beyond what is possible as it is, or what was seen."""
+    more = fix.expected.middle > 1.01 * e.possible.middle
+    is_for_users_knobs = bool(fix.settings)
+    now = e.possible.middle if more or is_for_users_knobs else e.rate
+    return gain(now, fix.expected.middle)
 
 
 def tasks(node: NodeReport) -> str:
@@ -410,7 +420,7 @@ def _fixes(e: Explanation, pen: _Pen) -> list[str]:
     for number, fix in enumerate(e.fixes, 1):
         first = f"{number:2}. "
         expected = between(fix.expected)
-        more = gain(e.possible.middle, fix.expected.middle)
+        more = fix_gain(e, fix)
         head = pen.wrap(f"{fix.title}", first, "    ")
         lines += [pen.paint(line, _BOLD) for line in head]
         lines += pen.wrap(f"expected: {expected}, {more}", "    ", "    ")

@@ -29,9 +29,10 @@ class NodeStats:
 class IteratorStats:
     """What an iterator has done so far; the last node is the root.
 
-    `cpu_ns` is that of the whole engine since the iterator began; so is the
-    wall time in which Python functions were waited for: `python_start_ns` for
-    their first process to start, `python_ns` while at least one was called.
+    `cpu_ns` is that of the whole engine since the iterator began, of which
+    `tuning_ns` went into tuning this iterator while it runs. So is the wall
+    time in which Python functions were waited for: `python_start_ns` for their
+    first process to start, `python_ns` while at least one was called.
     """
 
     nodes: tuple[NodeStats, ...]
@@ -42,6 +43,7 @@ class IteratorStats:
     io_bytes: int
     python_start_ns: int = 0
     python_ns: int = 0
+    tuning_ns: int = 0
 
 
 def to_stats(message: dict[str, Any]) -> IteratorStats:
@@ -80,4 +82,5 @@ def to_stats(message: dict[str, Any]) -> IteratorStats:
         io_bytes=number(message, "io_bytes"),
         python_start_ns=number(message, "python_start_ns"),
         python_ns=number(message, "python_ns"),
+        tuning_ns=number(message, "tuning_ns"),
     )

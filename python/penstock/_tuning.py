@@ -107,19 +107,26 @@ class Tuning:
         _replace(os.fsdecode(path), json.dumps(body, indent=1) + "\n")
 
 
-def _replace(path: str, text: str) -> None:
-    """Writes beside it and renames: nobody sees half of it."""
+def expect_directory(path: str) -> str:
+    """The directory that a file of that name can be saved to.
+
+    Raises:
+        NotFoundError, PermissionDeniedError: It cannot.
+    """
     directory = os.path.dirname(os.path.abspath(path))
-    try:
-        handle, beside = tempfile.mkstemp(".tmp", ".tuning-", directory)
-    except FileNotFoundError:
+    if not os.path.isdir(directory):
         raise refused(
             NotFoundError, f"there is no directory {directory!r} to save to"
-        ) from None
-    except PermissionError:
-        raise refused(
-            PermissionDeniedError, f"cannot write to {directory!r}"
-        ) from None
+        )
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise refused(PermissionDeniedError, f"cannot write to {directory!r}")
+    return directory
+
+
+def _replace(path: str, text: str) -> None:
+    """Writes beside it and renames: nobody sees half of it."""
+    directory = expect_directory(path)
+    handle, beside = tempfile.mkstemp(".tmp", ".tuning-", directory)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)

@@ -10,9 +10,9 @@ import sys
 from penstock import (
     _budget,
     _explain,
+    _measuring,
     _report_html,
     _report_text,
-    _rewrites,
 )
 from penstock._command_line import (
     Progress,
@@ -53,6 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         budget(options)
         named = not is_trace(options.pipeline)
+        if named and ":" not in options.pipeline:
+            raise UsageError(
+                "expected FILE:NAME, or a trace that is there; got "
+                f"{options.pipeline!r}"
+            )
         dataset = load(options.pipeline) if named else None
     except UsageError as error:
         print(f"penstock explain: {error}", file=sys.stderr)
@@ -86,11 +91,13 @@ def _explained(
         )
     progress = Progress(sys.stderr, None, options.seconds)
     try:
-        limits = budget(options)
-        found = _explain.of_dataset(
-            dataset, options.seconds, limits, options.trace, progress.show
+        return _measuring.explained(
+            dataset,
+            options.seconds,
+            budget(options),
+            options.trace,
+            progress.show,
         )
-        return _rewrites.foreseen(dataset, found, limits)
     finally:
         progress.end()
 

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any
 
-from penstock import _measuring, _report_text, _rewrites
+from penstock import _measuring, _report_text, _rewrites, _tuning
 from penstock._command_line import (
     Progress,
     UsageError,
@@ -59,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     progress = Progress(sys.stderr, None, options.seconds)
     try:
+        if options.write is not None:  # Before it takes its time.
+            _tuning.expect_directory(options.write)
         tuned = _measuring.tuned(
             dataset,
             options.cpu,
@@ -127,6 +129,7 @@ def _text(dataset: Dataset, tuned: Dataset) -> str:
             lines.append(f"not rewritten: {rewrite}")
     for trial in explanation.tried:
         lines.append(f"tried {_report_text.trial_text(trial)}")
+    lines += [f"note: {note}" for note in explanation.notes]
     if changes:
         lines += ["changes:", *(f"  {x}" for x in str(changes).splitlines())]
     return "\n".join(lines)

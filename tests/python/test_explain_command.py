@@ -83,6 +83,28 @@ def test_failures(pipeline, command, target, options, code, text):
     assert "runpy" not in done.stderr
 
 
+def test_where_to_write_is_looked_at_before_anything_runs(pipeline, tmp_path):
+    done = run(
+        "tune", f"{pipeline}:never", "--seconds", 0.3,
+        "--write", tmp_path / "none" / "t.json",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "there is no directory" in done.stderr
+    assert "none in 300 ms" not in done.stderr
+
+
+def test_a_trace_that_is_not_there(tmp_path):
+    done = run("explain", tmp_path / "none.bin")
+    assert done.returncode == 2
+    assert "or a trace that is there" in done.stderr
+
+
+def test_a_budget_that_is_too_small_is_spoken_of(pipeline):
+    done = run("tune", f"{pipeline}:ds", "--memory", "5kB", "--seconds", 0.5)
+    assert done.returncode == 0, done.stderr
+    assert "need more than the memory limit" in done.stdout
+
+
 @pytest.mark.parametrize("command", ["explain", "tune"])
 def test_help(command):
     done = run(command, "--help")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import itertools
 import os
 import pickle
 import select
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -280,6 +282,19 @@ def test_options_are_checked(options):
     python = ps.PythonOptions(**options)
     with pytest.raises(ps.InvalidArgumentError, match=next(iter(options))):
         Dataset.range(3).with_options(ps.Options(python=python))
+
+
+def test_num_parallel_calls_is_how_many_run_at_once():
+    def burns(x):
+        begin = time.monotonic_ns()
+        while time.monotonic_ns() < begin + 2_000_000:
+            pass
+        return np.array([begin, time.monotonic_ns()])
+
+    ds = Dataset.range(200).map(burns, num_parallel_calls=1)
+    spans = sorted(map(tuple, ds))
+    for (_, end), (begin, _) in itertools.pairwise(spans):
+        assert end <= begin
 
 
 def test_a_process_that_holds_too_much_is_replaced():

@@ -31,6 +31,9 @@ class RowFunctions {
     int64_t deadline_nanos = 0;  // of one row; 0: none
     int64_t memory_bytes = 0;    // of one process; 0: any
     int64_t processes = 0;       // at most; 0: as many as it likes
+    // Of calls with the same `caller`, so many run at once at most; 0: any.
+    uint64_t caller = 0;
+    int64_t at_once = 0;
     // Of what a function gives for one row that are several; 0: any.
     int64_t max_element_bytes = 0;
   };

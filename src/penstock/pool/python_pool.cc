@@ -443,43 +443,66 @@ class Supervisor final {
   }
 
   void Assign() {
+    size_t passed = 0;  // calls that have to wait; others need not
     while (true) {
       CallPtr call;
       PythonCommand command;
       {
         MutexLock lock(&mutex_);
-        while (!queue_.empty() && queue_.front()->is_dropped) {
-          queue_.pop_front();
+        while (passed < queue_.size() && queue_[passed]->is_dropped) {
+          queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(passed));
         }
-        if (queue_.empty()) return;
-        call = queue_.front();
+        if (passed >= queue_.size()) return;
+        call = queue_[passed];
         command = command_;
       }
-      const WorkerIt worker = FindWorker(*call, command);
-      if (worker == workers_.end()) return;
+      const WorkerIt worker = FindWorker(call, command);
+      if (worker == workers_.end()) {
+        if (!call->is_done) ++passed;
+        continue;
+      }
       absl::StatusOr<Running> running = Prepare(call);
       if (!running.ok()) return;  // until memory is free
-      {
-        MutexLock lock(&mutex_);
-        queue_.pop_front();
-      }
+      Unqueue(call);
       worker->running.push_back(*std::move(running));
       // If it is gone, what it said before is still to be read.
       if (!Give(*worker).ok()) worker->is_retiring = true;
     }
   }
 
-  // One that has nothing to do, else a new one, else the least busy.
-  WorkerIt FindWorker(const PoolCall& call, const PythonCommand& command) {
+  static bool Runs(const Worker& worker, uint64_t caller) {
+    return std::any_of(worker.running.begin(), worker.running.end(),
+                       [caller](const Running& each) {
+                         return each.call->settings.caller == caller;
+                       });
+  }
+
+  void Unqueue(const CallPtr& call) {
+    MutexLock lock(&mutex_);
+    queue_.erase(std::find(queue_.begin(), queue_.end(), call));
+  }
+
+  // One that has nothing to do, else a new one, else the least busy; once its
+  // caller has as many as it may, one of those. None: it has to wait, or is
+  // done, as no process starts.
+  WorkerIt FindWorker(const CallPtr& call, const PythonCommand& command) {
+    const uint64_t caller = call->settings.caller;
+    const bool has_all = call->settings.at_once > 0 &&
+                         std::count_if(workers_.begin(), workers_.end(),
+                                       [caller](const Worker& each) {
+                                         return Runs(each, caller);
+                                       }) >= call->settings.at_once;
     WorkerIt best = workers_.end();
     for (auto it = workers_.begin(); it != workers_.end(); ++it) {
       if (it->is_retiring || it->running.size() >= kCallsAtOnce) continue;
+      if (has_all && !Runs(*it, caller)) continue;
       if (best == workers_.end() || it->running.size() < best->running.size()) {
         best = it;
       }
     }
+    if (has_all) return best;
     if (best != workers_.end() && best->running.empty()) return best;
-    const auto wanted = static_cast<size_t>(call.settings.processes);
+    const auto wanted = static_cast<size_t>(call->settings.processes);
     const size_t allowed =
         options_.may_grow ? max_processes_ * 16 : max_processes_;
     const size_t most = wanted > 0 ? std::min(wanted, allowed) : max_processes_;
@@ -490,9 +513,8 @@ class Supervisor final {
         return std::prev(workers_.end());
       }
       if (workers_.empty()) {
-        MutexLock lock(&mutex_);
-        if (!queue_.empty()) queue_.pop_front();
-        const_cast<PoolCall&>(call).Finish(process.status());
+        Unqueue(call);
+        call->Finish(process.status());
       }
     }
     return best;

@@ -13,8 +13,9 @@ struct Look {
 };
 
 // Until the next look at a run that is `age` nanoseconds old: often while it is
-// new, as much is decided then; later once a second, and less often where that
-// would cost more than a few thousandths of what the run itself uses.
+// new, as much is decided then; later once a second. Less often where that
+// would cost more than a few thousandths of what the run itself uses: half as
+// often while it is new, and later down to twice a minute.
 int64_t NanosToNextLook(int64_t age, const Look& last);
 
 }  // namespace penstock::session

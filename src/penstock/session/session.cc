@@ -169,7 +169,12 @@ absl::StatusOr<Answer> Session::Call(const Request& request,
                                 ParsePlan(request.sample().plan()));
       PENSTOCK_RETURN_IF_ERROR(plan::Validate(plan));
       Response sample;
-      plan::KeepForSample(plan);
+      if (request.sample().has_without_cache()) {
+        PENSTOCK_RETURN_IF_ERROR(
+            plan::LeaveOutCache(request.sample().without_cache(), plan));
+      } else {
+        plan::KeepForSample(plan);
+      }
       plan.SerializeToString(sample.mutable_sample()->mutable_plan());
       response = std::move(sample);
       break;
@@ -623,6 +628,7 @@ absl::StatusOr<Response> Session::DoGetStats(const GetStats& call) {
                              reading.python_before.starting_nanos);
   stats->set_python_ns(python.computing_nanos -
                        reading.python_before.computing_nanos);
+  stats->set_tuning_ns(static_cast<uint64_t>(reading.tuning_cpu_ns));
   stats->set_rows(sender->rows());
   stats->set_bytes(sender->bytes());
   uint64_t io_bytes = 0;

@@ -120,8 +120,9 @@ class Session final {
     // Unset: it is not tuned while it runs.
     std::shared_ptr<Tuning> tuning;
     int64_t tune_at_ns = 0;
-    int64_t tuned_at_ns = 0;   // last
-    int64_t tuned_cpu_ns = 0;  // of the process, then
+    int64_t tuned_at_ns = 0;    // last
+    int64_t tuned_cpu_ns = 0;   // of the process, then
+    int64_t tuning_cpu_ns = 0;  // that all looks at it have taken
     // The node whose rows are kept until a cache is decided on: it would be the
     // better the more it has. -1: none.
     int kept_on_trial = -1;

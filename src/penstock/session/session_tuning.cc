@@ -265,6 +265,7 @@ void Session::TuneInTurn(uint64_t iterator, Reading& reading, int64_t now) {
   Tune(iterator, reading, now);
   Look look;
   look.cpu = ClockNanos(CLOCK_THREAD_CPUTIME_ID) - before;
+  reading.tuning_cpu_ns += look.cpu;
   const int64_t process = ProcessCpuNanos();
   if (reading.tuned_at_ns > 0) {
     look.elapsed = now - reading.tuned_at_ns;

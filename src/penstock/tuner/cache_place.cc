@@ -76,6 +76,7 @@ void Consider(const Model& model, const CacheRoom& room, CacheCandidate& out) {
     const absl::StatusOr<Bound> bound =
         WhatIf(model, {*cache}, KnobsAre::kFree);
     if (!bound.ok()) continue;
+    if (tier == plan::DISK) out.rate_on_disk = bound->rate.middle;
     if (out.cache && bound->rate.middle <= out.rate.middle * 1.01) continue;
     out.cache = cache;
     out.rate = bound->rate;

@@ -24,6 +24,8 @@ struct CacheCandidate {
   // The better of memory and disk, where there is room for a part at least.
   std::optional<CacheAfter> cache;
   Interval rate;  // with it, other knobs as good as they can be
+  // The same with all of it, or what there is room for, on disk.
+  std::optional<double> rate_on_disk;
 };
 
 struct CachePlan {

@@ -581,5 +581,34 @@ TEST(Cases, NothingIsUsedBeyondWhatThereIs) {
   EXPECT_GE(diagnosis.possible.middle, diagnosis.measured);
 }
 
+// Others have the cores, and a function that sleeps does not need them.
+TEST(Cases, AFunctionThatSleepsIsNotHeldUpByOthers) {
+  TestRun run;
+  TestNode ask = Map("ask", 0.1e-3);
+  ask.is_python = true;
+  ask.cores_per_task = 0.01;  // 10 ms, of which 0.1 on a core
+  run.nodes = {Source(), ask, Batch(64)};
+  run.rate = 1 / 0.64;
+  run.other_cores = 1.9;
+  run.consumer_seconds = 1e-3;
+  run.consumer_wait_share = 0.9;
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(run), {.may_cache = false});
+  EXPECT_NEAR(diagnosis.possible.middle, run.rate, 0.1 * run.rate);
+  EXPECT_THAT(diagnosis.sentence,
+              testing::Not(HasSubstr("other processes use")));
+  EXPECT_THAT(diagnosis.sentence, HasSubstr("ask"));
+}
+
+// Cores that were not used are not "all in use".
+TEST(Cases, CoresThatAreIdleAreNoReasonForMore) {
+  TestRun run = Images();
+  run.cores = 2;
+  run.nodes[1].parallelism = run.nodes[2].parallelism = 8;
+  run.rate = 0.6 / (64 * 1.5e-3);  // 0.6 cores, whatever else holds it up
+  for (const std::string& title : TitlesOf(DiagnosisOf(ModelOf(run)))) {
+    EXPECT_THAT(title, testing::Not(HasSubstr("cores instead of")));
+  }
+}
+
 }  // namespace
 }  // namespace penstock::tuner

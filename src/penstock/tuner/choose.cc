@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "penstock/base/status.h"
 #include "penstock/tuner/buffers.h"
+#include "penstock/tuner/number_text.h"
 #include "penstock/tuner/what_if.h"
 
 namespace penstock::tuner {
@@ -277,8 +278,8 @@ class Chooser final {
     if (node.service_cv > 1) ++wanted;
     wanted = std::max<int64_t>(wanted, 2);
     choice.tasks = std::min(wanted, most);
-    choice.why_tasks = absl::StrFormat("%.2f tasks' work at %.4g/s",
-                                       std::min(tasks, 1e6), rate);
+    choice.why_tasks = absl::StrFormat("%.2f tasks' work at %s/s",
+                                       std::min(tasks, 1e6), NumberText(rate));
   }
 
   const Model& model_;

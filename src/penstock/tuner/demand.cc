@@ -347,6 +347,10 @@ class Reader final {
     const double wall = std::max(1.0, model_.seconds / kSecondsPerNano);
     if (out.rows > 0) out.row_bytes = bytes / out.rows;
     out.row_bytes_cv = SpreadOf(now.row_bytes()).cv;
+    // While tasks of its own are at work it waits for those, not for its input.
+    if (now.has_active_task_ns() || out.is_python) {
+      wait_in = std::max(0.0, wait_in - std::min(active, wall));
+    }
     out.wait_input_share = wait_in / wall;
     out.wait_room_share = wait_room / wall;
     out.mean_reads = reads / wall;
@@ -402,11 +406,16 @@ class Reader final {
     }
   }
 
-  // Time in which tasks wanted cores that others had is not work.
+  // Time in which tasks wanted cores that others had is not work. Of Python
+  // functions it is left out where it is measured: what they have beyond their
+  // CPU they slept, or waited for somebody else.
   void ShareCores(std::vector<Measured>& measured) {
     double active = 0;
-    for (const NodeModel& node : model_.nodes) {
-      active += node.busy.value * model_.rate.value;
+    for (size_t i = 0; i < model_.nodes.size(); ++i) {
+      const NodeModel& node = model_.nodes[i];
+      const double wants =
+          measured[i].is_python ? node.cpu.value : node.busy.value;
+      active += wants * model_.rate.value;
     }
     const double all = model_.resources.cores;
     // What others leave.
@@ -417,7 +426,8 @@ class Reader final {
     for (size_t i = 0; i < model_.nodes.size(); ++i) {
       NodeModel& node = model_.nodes[i];
       const double cores_used = node.cpu.value * model_.rate.value;
-      if (is_full && active > cores && node.busy.value > 0) {
+      if (is_full && active > cores && node.busy.value > 0 &&
+          !measured[i].is_python) {
         const double shorter =
             std::max(node.busy.value * cores / active,
                      std::min(node.cpu.value, node.busy.value));
@@ -533,8 +543,13 @@ class Reader final {
     for (size_t i = model_.nodes.size(); i-- > 0;) {
       NodeModel& node = model_.nodes[i];
       if (is_run[i]) {
-        if (measured[i].is_cache_complete) continue;
-        for (int input : node.inputs) is_run[input] = true;
+        for (int input : node.inputs) {
+          // What reads a cache's file is inside it, and run for each pass.
+          const bool is_inside =
+              model_.nodes[input].inside == static_cast<int>(i);
+          is_run[input] =
+              is_run[input] || is_inside || !measured[i].is_cache_complete;
+        }
         continue;
       }
       node.is_cached = true;

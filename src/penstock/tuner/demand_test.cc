@@ -37,6 +37,23 @@ TEST(Measure, GivesWhatARootElementCosts) {
   EXPECT_NEAR(*model.consumer_wait_share, 0.5, 1e-6);
 }
 
+TEST(Measure, WaitingForOnesOwnTasksIsNotForInput) {
+  TestRun run = Chain();
+  run.rate = 10;  // 0.64 tasks at work
+  std::vector<plan::Snapshot> snapshots = SnapshotsOf(run);
+  for (plan::Snapshot& snapshot : snapshots) {
+    for (int i : {1, 2}) {
+      snapshot.mutable_nodes(i)->set_wait_input_ns(
+          static_cast<uint64_t>(0.9 * static_cast<double>(snapshot.time_ns())));
+    }
+    snapshot.mutable_nodes(2)->clear_active_task_ns();
+  }
+  const absl::StatusOr<Model> model = Measure(snapshots);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_NEAR((*model->measured)[1].wait_input_share, 0.26, 0.01);
+  EXPECT_NEAR((*model->measured)[2].wait_input_share, 0.9, 0.01);
+}
+
 TEST(Measure, OneSnapshotIsAWindowAndLessSure) {
   const std::vector<plan::Snapshot> all = SnapshotsOf(Chain());
   const absl::StatusOr<Model> model = Measure({all[0]});

@@ -11,6 +11,8 @@
 #include "penstock/base/status.h"
 #include "penstock/tuner/histogram.h"
 #include "penstock/tuner/legality.h"
+#include "penstock/tuner/number_text.h"
+#include "penstock/tuner/read_back.h"
 #include "penstock/tuner/what_if.h"
 
 namespace penstock::tuner {
@@ -81,6 +83,9 @@ class Doctor final {
           });
     }
     if (!walls.empty()) out_.wall = *walls[0];
+    if (out_.is_input_bound) {
+      out_.read_back = CacheReadBack(model_, out_.wall);
+    }
     if (walls.size() > 1) out_.next_wall = *walls[1];
     out_.next_wall_gain =
         walls.size() > 1 && walls[0]->rate > 0
@@ -121,6 +126,11 @@ class Doctor final {
       line.visits = node.visits;
       line.row_bytes = measured.row_bytes;
       line.tasks_useful = measured.active_tasks;
+      if (measured.is_python) {
+        // Calls that wait for a process count as if they were in one.
+        line.tasks_useful =
+            std::min(line.tasks_useful, static_cast<double>(node.parallelism));
+      }
       line.tasks = node.parallelism;
       line.service_p50_ns = Quantile(measured.service_ns, 0.5);
       line.service_p99_ns = Quantile(measured.service_ns, 0.99);
@@ -329,6 +339,10 @@ class Doctor final {
         changes);
   }
 
+  bool AreCoresUsed() const {
+    return model_.used_cores >= kAllTaken * model_.resources.cores;
+  }
+
   // Other processes have the cores that it could use.
   bool IsCrowded() const {
     const double cores = model_.resources.cores;
@@ -348,7 +362,7 @@ class Doctor final {
       fix.expected = bound_.rate;
       fix.needs_the_user = true;
       out_.fixes.push_back(std::move(fix));
-    } else if (out_.wall.wall == Wall::kCores) {
+    } else if (out_.wall.wall == Wall::kCores && AreCoresUsed()) {
       Try(absl::StrFormat("give it %.3g cores instead of %.3g", 2 * cores,
                           cores),
           "all cores are in use", {SetCores{2 * cores}});
@@ -356,7 +370,10 @@ class Doctor final {
     if (out_.wall.wall == Wall::kDiskBytes ||
         out_.wall.wall == Wall::kDiskSeeks ||
         out_.wall.wall == Wall::kDiskOps) {
-      Try("use a disk that is twice as fast, or smaller files",
+      const int cache = out_.read_back;
+      Try(cache < 0 ? "use a disk that is twice as fast, or smaller files"
+                    : absl::StrCat("put the file of ", WhereOf(cache),
+                                   " on a disk that is twice as fast"),
           "the disk gives no more", {ScaleDisk{2}});
     }
   }
@@ -392,6 +409,7 @@ class Doctor final {
       out_.notes.push_back(absl::StrCat(
           "no cache after ", NameOf(candidate.node), ": ", candidate.why_not));
     }
+    AddWhyNotOnDisk();
     for (size_t i = 0; i < measured_.size(); ++i) {
       if (measured_[i].has_cache && !measured_[i].is_cache_complete &&
           !model_.nodes[i].is_cached) {
@@ -409,15 +427,36 @@ class Doctor final {
     if (is_waited_for && !IsCrowded() &&
         bound_.rate.low > 1.4 * model_.rate.value) {
       out_.notes.push_back(absl::StrFormat(
-          "by what was measured %.4g/s were possible, and %.4g/s were seen: "
+          "by what was measured %s/s were possible, and %s/s were seen: "
           "something is at work that is not in the model",
-          bound_.rate.middle, model_.rate.value));
+          NumberText(bound_.rate.middle), NumberText(model_.rate.value)));
     }
     if (out_.choice.is_over_memory) {
       out_.notes.push_back(
           "one chunk of each node and what the user pinned need more than the "
           "memory limit");
     }
+  }
+
+  // Of the rows that would save most: why they are not kept on a disk that is
+  // there for that.
+  void AddWhyNotOnDisk() {
+    const std::optional<double>& speed = model_.resources.kept_bytes_per_second;
+    if (!speed) return;
+    const std::vector<CacheCandidate>& candidates = out_.choice.candidates;
+    const auto found = std::find_if(
+        candidates.begin(), candidates.end(),
+        [](const CacheCandidate& each) { return each.rate_on_disk; });
+    if (found == candidates.end()) return;
+    const std::optional<CacheCandidate>& kept = out_.choice.cache;
+    if (kept && kept->node == found->node) return;
+    const double without = out_.choice.bound.rate.middle;
+    if (*found->rate_on_disk >= without) return;
+    out_.notes.push_back(absl::StrFormat(
+        "rows of %s are not kept on disk: read back at %.3g MB/s they would "
+        "allow %s/s; without that, %s/s are expected",
+        NameOf(found->node), *speed / 1e6, NumberText(*found->rate_on_disk),
+        NumberText(without)));
   }
 
   static std::string Counted(int64_t count, absl::string_view noun) {
@@ -451,7 +490,7 @@ class Doctor final {
   std::string CoresText() const {
     const int costliest = out_.nodes.empty() ? -1 : out_.nodes[0].node;
     const double share = out_.nodes.empty() ? 0 : 100 * out_.nodes[0].cpu_share;
-    if (model_.used_cores < kAllTaken * model_.resources.cores) {
+    if (!AreCoresUsed()) {
       return absl::StrFormat(
           "nothing that was measured is the limit; most CPU, %.0f %%, is %s's",
           share, WhereOf(costliest));
@@ -461,12 +500,20 @@ class Doctor final {
   }
 
   std::string WallText() const {
+    if (out_.read_back < 0 || IsCrowded()) return PlainWallText();
+    return absl::StrCat(WhereOf(out_.read_back),
+                        " reads its rows back from its file: ",
+                        PlainWallText());
+  }
+
+  std::string PlainWallText() const {
     const Limit& wall = out_.wall;
     if (IsCrowded()) {
       return absl::StrFormat(
-          "other processes use %.1f of %.3g cores; without them %.3g/s were "
+          "other processes use %.1f of %.3g cores; without them %s/s were "
           "possible",
-          model_.other_cores, model_.resources.cores, bound_.rate.middle);
+          model_.other_cores, model_.resources.cores,
+          NumberText(bound_.rate.middle));
     }
     const std::string where = WhereOf(wall.node);
     switch (wall.wall) {
@@ -538,9 +585,10 @@ class Doctor final {
         }
       }
       return absl::StrFormat(
-          "consumer-bound: the pipeline keeps up, and could give %.3g times as "
+          "consumer-bound: the pipeline keeps up, and could give %s times as "
           "much; %.2g cores are enough; %s",
-          std::max(1.0, producer / std::max(model_.rate.value, 1e-12)),
+          NumberText(
+              std::max(1.0, producer / std::max(model_.rate.value, 1e-12))),
           out_.choice.cores, use);
     }
     if (model_.consumer_wait_share) {

@@ -51,6 +51,8 @@ struct Diagnosis {
   std::string sentence;
   bool is_input_bound = false;
   Limit wall;
+  // The user's cache whose file is what the wall is about, or -1.
+  int read_back = -1;
   Interval possible;  // X with the knobs as they are
   double measured = 0;
   // What comes after the wall, and by how much X rises until there.

@@ -239,5 +239,32 @@ TEST(DiskCases, MemoryIsNamedWhereItIsNear) {
       [](const Limit& each) { return each.wall == Wall::kMemoryBytes; }));
 }
 
+// Case 11.
+TEST(DiskCases, RowsThatComeBackMoreSlowlyThanTheyAreComputedAreNotKept) {
+  TestRun run;
+  TestNode read = Source(kRead / 8);
+  TestNode decode = Map("decode", 1e-3, kRead);
+  TestNode batch = Batch(64, kRead * 64);
+  read.cardinality = decode.cardinality = 64'000;
+  batch.cardinality = 1000;
+  run.nodes = {read, decode, batch};
+  run.rate = 1 / 64e-3;
+  run.kept_bytes_per_second = 20e6;
+  run.disk_free_bytes = 1e12;
+  const Budget budget = {.disk_bytes = 1e12, .may_cache_in_memory = false};
+  const Diagnosis slow = DiagnosisOf(ModelOf(run), budget);
+  EXPECT_FALSE(slow.choice.cache);
+  EXPECT_THAT(slow.notes,
+              testing::Contains(HasSubstr(
+                  "rows of batch are not kept on disk: read back at 20 MB/s "
+                  "they would allow 1.192/s; without that")));
+  run.kept_bytes_per_second = 2e9;
+  const Diagnosis fast = DiagnosisOf(ModelOf(run), budget);
+  ASSERT_TRUE(fast.choice.cache);
+  EXPECT_EQ(fast.choice.cache->cache->tier, plan::DISK);
+  EXPECT_THAT(fast.notes,
+              testing::Not(testing::Contains(HasSubstr("not kept on disk"))));
+}
+
 }  // namespace
 }  // namespace penstock::tuner

@@ -106,6 +106,10 @@ std::vector<CacheLegality> FindCacheLegality(const Model& model) {
   return result;
 }
 
+bool MayBeLeftOut(const Model& model, int cache) {
+  return LookBelow(model)[cache].differs.empty();
+}
+
 std::vector<std::string> FindCacheFaults(const Model& model) {
   const std::vector<Measured>& measured = *model.measured;
   const std::vector<Below> below = LookBelow(model);

@@ -16,6 +16,9 @@ struct CacheLegality {
 // May a cache stand after each node of the model? By place.
 std::vector<CacheLegality> FindCacheLegality(const Model& model);
 
+// Whether the same rows come in every pass where the cache is left out.
+bool MayBeLeftOut(const Model& model, int cache);
+
 // What is wrong with the caches that the plan has: one that keeps what was
 // drawn, or is never filled to its end.
 std::vector<std::string> FindCacheFaults(const Model& model);

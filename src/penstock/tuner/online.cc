@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "penstock/plan/snapshot.h"
 #include "penstock/tuner/demand.h"
+#include "penstock/tuner/number_text.h"
 
 namespace penstock::tuner {
 namespace {
@@ -101,13 +102,14 @@ std::string ToString(const Decision& decision) {
   }
   if (!decision.why.empty()) absl::StrAppend(&text, " (", decision.why, ")");
   if (decision.predicted > 0) {
-    absl::StrAppendFormat(&text, "; predicted %.4g/s", decision.predicted);
+    absl::StrAppend(&text, "; predicted ", NumberText(decision.predicted),
+                    "/s");
   }
   if (decision.after > 0) {
-    absl::StrAppendFormat(&text, ", seen %.4g/s", decision.after);
+    absl::StrAppend(&text, ", seen ", NumberText(decision.after), "/s");
   }
   if (decision.before > 0) {
-    absl::StrAppendFormat(&text, ", before %.4g/s", decision.before);
+    absl::StrAppend(&text, ", before ", NumberText(decision.before), "/s");
   }
   return text;
 }

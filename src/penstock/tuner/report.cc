@@ -352,6 +352,9 @@ absl::StatusOr<plan::Report> MakeReport(
   Fill(diagnosis.possible, *report.mutable_possible());
   Fill(model, diagnosis.wall, *report.mutable_wall());
   Fill(model, diagnosis.next_wall, *report.mutable_next_wall());
+  if (diagnosis.read_back >= 0 && MayBeLeftOut(model, diagnosis.read_back)) {
+    report.set_read_back(NameOf(model, diagnosis.read_back));
+  }
   if (std::isfinite(diagnosis.next_wall_gain)) {
     report.set_next_wall_gain(diagnosis.next_wall_gain);
   }

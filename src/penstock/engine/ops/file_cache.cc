@@ -285,6 +285,9 @@ class FileCacheStream final : public Stream {
       TakeLineage(pull.chunk);
     }
     given_ += pull.chunk.rows;
+    if (is_replay_) {
+      stats()->cache_hits.fetch_add(pull.chunk.rows, std::memory_order_relaxed);
+    }
     return pull;
   }
 
@@ -292,8 +295,11 @@ class FileCacheStream final : public Stream {
     const Chunk chunk = is_share() ? WithLineageColumn(given) : given;
     if (!fresh_.Fits(chunk)) Settle();
     fresh_.Append(chunk, 0, chunk.rows);
-    fresh_bytes_ += chunk.NumBytes();
+    const int64_t bytes = chunk.NumBytes();
+    fresh_bytes_ += bytes;
     kept_ += chunk.rows;
+    stats()->cache_misses.fetch_add(chunk.rows, std::memory_order_relaxed);
+    stats()->cache_bytes.fetch_add(bytes, std::memory_order_relaxed);
     if (fresh_.rows() >= kRecordRows || fresh_bytes_ >= kRecordBytes) Settle();
   }
 

@@ -48,6 +48,20 @@ TEST(FileCacheTest, ReplaysWhateverTheInputIsNow) {
   EXPECT_THAT(Drain(Repeat(FileCache(Words(9), NewFile()), 2)), SizeIs(18));
 }
 
+TEST(FileCacheTest, CountsWhatItKeepsAndWhatItReadsBack) {
+  const std::string file = NewFile();
+  TestEngine engine;
+  const auto counted = [&] {
+    Reader reader(engine, FileCache(Range(5000), file));
+    reader.Drain();
+    const engine::NodeStats& stats =
+        reader.run()->stats[reader.pipeline()->root_info().id];
+    return std::pair(stats.cache_misses.load(), stats.cache_hits.load());
+  };
+  EXPECT_EQ(counted(), std::pair(uint64_t{5000}, uint64_t{0}));
+  EXPECT_EQ(counted(), std::pair(uint64_t{0}, uint64_t{5000}));
+}
+
 TEST(FileCacheTest, OneWriterAtATime) {
   const std::string file = NewFile();
   TestEngine engine;

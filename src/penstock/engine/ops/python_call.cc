@@ -1,12 +1,14 @@
 #include "penstock/engine/ops/python_call.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/hash.h"
 #include "penstock/base/status.h"
+#include "penstock/engine/knobs.h"
 
 namespace penstock::engine {
 namespace {
@@ -108,25 +110,30 @@ absl::StatusOr<StartRows> StartInProcesses(const plan::Function& function,
   }
   auto callee =
       std::make_shared<const Callee>(Callee{function.name(), options, info});
-  const RowFunctions::Settings settings =
+  RowFunctions::Settings settings =
       SettingsOf(function.python(), scope.run->options);
+  static std::atomic<uint64_t> last_caller{0};
+  settings.caller = ++last_caller;
   const uint64_t key = Combine(
       Combine(scope.run->RandomKey(info, /*with_epoch=*/true), scope.iteration),
       function.python().seed());
   const bool is_random = function.python().is_random();
-  return [functions, settings, key, is_random, callee, run = scope.run](
-             Chunk rows, int64_t first, Places,
-             std::function<void()> done) -> std::shared_ptr<PendingRows> {
-    Chunk arguments = rows;
-    arguments.columns.erase(
-        arguments.columns.begin(),
-        arguments.columns.begin() +
-            static_cast<std::ptrdiff_t>(callee->options.first_argument));
-    if (is_random) arguments.columns.push_back(SeedsOf(rows, key));
-    return std::make_shared<LocatedRows>(
-        functions->Call(settings, std::move(arguments), std::move(done)),
-        std::move(rows), first, callee);
-  };
+  return
+      [functions, settings, key, is_random, callee, run = scope.run](
+          Chunk rows, int64_t first, Places,
+          std::function<void()> done) mutable -> std::shared_ptr<PendingRows> {
+        settings.at_once = KnobOr(run->knobs[callee->info.id].parallelism,
+                                  callee->options.at_once);
+        Chunk arguments = rows;
+        arguments.columns.erase(
+            arguments.columns.begin(),
+            arguments.columns.begin() +
+                static_cast<std::ptrdiff_t>(callee->options.first_argument));
+        if (is_random) arguments.columns.push_back(SeedsOf(rows, key));
+        return std::make_shared<LocatedRows>(
+            functions->Call(settings, std::move(arguments), std::move(done)),
+            std::move(rows), first, callee);
+      };
 }
 
 }  // namespace penstock::engine

@@ -17,6 +17,8 @@ struct PythonCallOptions {
   // Rows keep their components, and what the function gives is added after
   // them: for those who look at both (filter).
   bool keeps_input = false;
+  // Calls of a stream at once, unless the node's knob says otherwise; 0: any.
+  int64_t at_once = 0;
   // What the function gives, as the engine will believe it.
   std::vector<TensorSpec> result;
 };

@@ -23,6 +23,7 @@ OperatorOr MakePythonMap(const plan::Function& function,
   call.result = result.Flatten();
   // Shares of a plan are short: most of one would be spent with learning.
   auto learnt = std::make_shared<std::atomic<int64_t>>(1);
+  call.at_once = options.parallelism.value_or(0);
   return MakeOperator([=, &info](const Scope& scope) -> StreamOr {
     PENSTOCK_ASSIGN_OR_RETURN(StartRows start,
                               StartInProcesses(function, call, scope, info));
