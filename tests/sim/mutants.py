@@ -5,8 +5,8 @@
     tests/sim/mutants.py --only binding  those whose names have this
 
 A bug that no seed finds means that the simulator does not look there. What it
-cannot see is found by a test that the bug names. Needs a built tree (tools/build
-release).
+cannot see is found by a test that the bug names. Needs a built tree
+(tools/build release).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planted import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/release"
-_FAILED = ("FAILED", "[  FAILED  ]")
+_FAILED = ("FAILED ", "[  FAILED  ]")
 _PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest"]
 
 
