@@ -4,8 +4,9 @@
     tests/sim/mutants.py                 all of them
     tests/sim/mutants.py --only binding  those whose names have this
 
-A bug that no seed finds means that the simulator does not look there. Needs a
-built tree (tools/build release sim).
+A bug that no seed finds means that the simulator does not look there. What it
+cannot see is found by a test that the bug names. Needs a built tree
+(tools/build release).
 """
 
 from __future__ import annotations
@@ -26,14 +27,35 @@ from planted import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/release"
+_FAILED = ("FAILED ", "[  FAILED  ]")
 _PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest"]
+
+
+# What all of the service's sources include, for compiling many of them.
+_PREPARED = "service.h"
+_QUICK = ["-w", "-g0", "-O0"]
+
+
+def _prepare(folder: Path) -> None:
+    rooms = ("dispatcher/dispatcher_state.h", "client/client_state.h")
+    header = folder / _PREPARED
+    header.write_text(
+        "".join(f'#include "penstock/service/{each}"\n' for each in rooms)
+    )
+    command = _command(ROOT / "src/penstock/service/dispatcher/dispatcher.cc")
+    command[command.index("-o") + 1] = f"{header}.gch"
+    place = command.index("-c")
+    command[place : place + 2] = ["-x", "c++-header", "-c", str(header)]
+    subprocess.run([*command, *_QUICK], cwd=BUILD, check=True)
 
 
 def _command(file: Path) -> list[str]:
     entries = json.loads((BUILD / "compile_commands.json").read_text())
     for entry in entries:
         if Path(entry["file"]).resolve() == file.resolve():
-            return shlex.split(entry["command"])
+            # Not by way of a cache: nothing is compiled twice.
+            words = shlex.split(entry["command"])
+            return [word for word in words if not word.endswith("ccache")]
     raise SystemExit(f"mutants: no command compiles {file}")
 
 
@@ -71,16 +93,21 @@ def _found(mutant: Mutant, seeds: int, folder: Path) -> str | None:
     else:
         mutated.write_text(text)
     command = _command(source)
-    command.insert(1, f"-I{place}")
+    if mutated == source:
+        command.insert(1, f"-I{place}")
+    else:
+        command += ["-include", str(folder / _PREPARED)]
     command[command.index("-o") + 1] = str(place / "mutant.o")
     command[command.index("-c") + 1] = str(mutated)
-    command.append("-w")
-    subprocess.run(command, cwd=BUILD, check=True)
-    binary = place / ("penstock" if mutant.test else "sim")
+    subprocess.run([*command, *_QUICK], cwd=BUILD, check=True)
+    target, _, test = mutant.test.partition(":")
+    binary = place / (target or "sim")
     _link(binary.name, place / "mutant.o", binary)
     (place / "mutant.o").unlink()
-    if mutant.test:
-        command = [*_PYTEST, "-x", "-q", mutant.test]
+    if target == "penstock":
+        command = [*_PYTEST, "-x", "-q", test]
+    elif target:
+        command = [str(binary), f"--gtest_filter={test}"]
     else:
         command = [str(binary), "--first", "1", str(seeds)]
     made = subprocess.run(
@@ -89,13 +116,13 @@ def _found(mutant: Mutant, seeds: int, folder: Path) -> str | None:
         env={**os.environ, "PENSTOCK_BINARY": str(binary)},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1800,
     )
     binary.unlink()
     if made.returncode == 0:
         return None
     lines = made.stdout.strip().splitlines()
-    failed = [line for line in lines if line.startswith("FAILED")]
+    failed = [line for line in lines if line.startswith(_FAILED)]
     if failed or lines:
         return (failed or lines[-1:])[0].strip()
     return f"ended by {made.returncode}"
@@ -126,6 +153,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         ThreadPoolExecutor(arguments.jobs) as pool,
     ):
+        _prepare(Path(folder))
         found = pool.map(
             lambda m: _found(m, arguments.seeds, Path(folder)), chosen
         )

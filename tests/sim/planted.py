@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SERVICE = "src/penstock/service"
+_DISPATCHER = "service_dispatcher_test"
+_CLIENT = "service_client_test"
 
 
 @dataclass(frozen=True)
@@ -13,7 +15,8 @@ class Mutant:
     file: str
     before: str
     after: str
-    # What finds it; nothing: a seed of the simulator.
+    # What finds it, as `TARGET:TEST`: a gtest of that binary, or a file of
+    # pytest's for `penstock`. Nothing: a seed of the simulator.
     test: str = ""
 
 
@@ -59,6 +62,7 @@ def mutants() -> list[Mutant]:
             dispatcher,
             "  const bool is_refused = !reply.ok();",
             "  const bool is_refused = false;",
+            f"{_DISPATCHER}:DispatcherTest.WhoHasBeenReplacedRefusesNobody",
         ),
         Mutant(
             "at most once, what nobody had is lost",
@@ -93,13 +97,11 @@ def mutants() -> list[Mutant]:
         Mutant(
             "a binding is freed when its worker is lost",
             epoch,
-            "  Unlend(bundle, found);\n"
-            "  if (settings_.visitation == EACH_WORKER) {",
-            "  Unlend(bundle, found);\n"
+            "  if (loss == Loss::kGivenBack || !was_started) return;",
             "  owned_[*found.slot].erase(bundle);\n"
             "  found.slot.reset();\n"
             "  unowned_.insert(bundle);\n"
-            "  if (settings_.visitation == EACH_WORKER) {",
+            "  if (loss == Loss::kGivenBack || !was_started) return;",
         ),
         Mutant(
             "a recovered binding has no owner",
@@ -351,6 +353,7 @@ def mutants() -> list[Mutant]:
             opening,
             "         IsRestoredFrom(it->second.restored, request)))) {",
             "         false))) {",
+            f"{_DISPATCHER}:RestoreTest.WhoHadNothingSinceGoesOn",
         ),
         Mutant(
             "a checkpoint of two generations is refused",
@@ -417,6 +420,7 @@ def mutants() -> list[Mutant]:
             "\n"
             "Journal",
             "    cursor->set_position(0);\n  }\n  return state;\n}\n\nJournal",
+            f"{_CLIENT}:RowLogTest.WantsABundleFromWhereItWasHad",
         ),
         Mutant(
             "rows of a group are cut off one by one",
@@ -429,6 +433,7 @@ def mutants() -> list[Mutant]:
             journal,
             "    out->set_is_open(!entry.is_whole);",
             "",
+            f"{_CLIENT}:RowLogTest.AGroupThatIsOpenStaysWhole",
         ),
         Mutant(
             "a journal's position is one too far",
@@ -454,6 +459,7 @@ def mutants() -> list[Mutant]:
             client,
             "  if (is_full_ && !waits_for_next) want = 0;",
             "  if (is_full_) want = 0;",
+            f"{_CLIENT}:ClientStateTest.InOrderAFullReaderAsksForTheNext",
         ),
         Mutant(
             "rows that wait for others are given",

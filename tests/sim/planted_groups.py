@@ -5,11 +5,21 @@ from __future__ import annotations
 from planted import SERVICE, Mutant
 
 # Reads in rounds are put together in the engine, which only real processes run.
-_IN_STEP = "tests/cluster/test_coordinated.py"
+_IN_STEP = "penstock:tests/cluster/test_coordinated.py"
+_GROUPS = "service_dispatcher_test:GroupsTest"
+_RESIZED = "service_dispatcher_test:ResizedTest"
+_BY_WORKER = "service_dispatcher_test:EpochByWorkerTest"
 
 
 def mutants() -> list[Mutant]:
-    return [*_tables(), *_rejoining(), *_skipping(), *_by_worker(), *_lanes()]
+    return [
+        *_tables(),
+        *_rejoining(),
+        *_resizing(),
+        *_skipping(),
+        *_by_worker(),
+        *_lanes(),
+    ]
 
 
 def _tables() -> list[Mutant]:
@@ -34,6 +44,7 @@ def _tables() -> list[Mutant]:
             shared,
             "  if (!known || *known == worker) return false;",
             "  return false;",
+            f"{_GROUPS}.WhatOneHasBegunIsNotBegunElsewhere",
         ),
         Mutant(
             "a table names workers that have gone",
@@ -100,6 +111,100 @@ def _rejoining() -> list[Mutant]:
             groups,
             "  if (table == nullptr || (epoch.is_recovered && is_in_grace_)) {",
             "  if (table == nullptr) {",
+            f"{_GROUPS}.WhereTheOthersAreIsWaitedFor",
+        ),
+    ]
+
+
+def _resizing() -> list[Mutant]:
+    groups = f"{SERVICE}/dispatcher/dispatcher_groups.cc"
+    opening = f"{SERVICE}/dispatcher/dispatcher_open.cc"
+    state = f"{SERVICE}/dispatcher/dispatcher_state.cc"
+    places = f"{SERVICE}/protocol/checkpoint.cc"
+    return [
+        Mutant(
+            "resized: what was begun goes on in rounds of the new size",
+            groups,
+            "    *sharing.mutable_split() = *split;",
+            "",
+        ),
+        Mutant(
+            "resized: what was split is split again",
+            places,
+            "    if (before != state.splits().end()) {",
+            "    if (false) {",
+        ),
+        Mutant(
+            "resized: what had no round is split",
+            places,
+            "    if (position == 0) continue;\n",
+            "",
+        ),
+        Mutant(
+            "resized: bundles begin again",
+            groups,
+            "      BeginGeneration(run, pass, 1, ProgressOf(from), "
+            "from.manifest(), writes);",
+            "      BeginGeneration(run, pass, 1, Progress(), "
+            "from.manifest(), writes);",
+        ),
+        Mutant(
+            "resized: rounds are counted from 0",
+            groups,
+            "  made.first_row = from.row();\n",
+            "",
+        ),
+        Mutant(
+            "resized: who is new does not hear what was split",
+            groups,
+            "  *group.mutable_splits() = its.splits();\n",
+            "",
+        ),
+        Mutant(
+            "resized: who is new begins at the beginning",
+            groups,
+            "    *group.mutable_resized_from() = its.resized_from();",
+            "",
+        ),
+        Mutant(
+            "resized: a restart brings back those of before",
+            state,
+            "  MarkResized();\n",
+            "",
+            f"{_RESIZED}.AfterARestartTheyMayBecomeAsManyAsBefore",
+        ),
+        Mutant(
+            "resized: those of before do not stand back",
+            groups,
+            "    MarkResized();\n  }\n  // Where it was",
+            "  }\n  // Where it was",
+        ),
+        Mutant(
+            "resized: nobody goes back to a checkpoint of before",
+            opening,
+            "  LeaveBranch(request, writes);\n",
+            "",
+        ),
+        Mutant(
+            "resized: a state is of any rounds of that number",
+            groups,
+            "                ResizedAt(run, pass) != at)) {",
+            "                false)) {",
+            f"{_RESIZED}.AStateIsOfTheRoundsThatItWasSavedIn",
+        ),
+        Mutant(
+            "resized: the next epoch is split, too",
+            groups,
+            "  if (split != splits.end() && IsResizedIn(run, epoch.pass)) {",
+            "  if (split != splits.end()) {",
+            f"{_RESIZED}.TheNextEpochHasBundlesThatNobodyHasBegun",
+        ),
+        Mutant(
+            "who comes to rounds late is in others",
+            groups,
+            "  if (other == nullptr && is_new) "
+            "other = EndedMember(request, founder);",
+            "",
         ),
     ]
 
@@ -143,7 +248,6 @@ def _skipping() -> list[Mutant]:
 
 def _by_worker() -> list[Mutant]:
     passes = f"{SERVICE}/dispatcher/epoch_by_worker.cc"
-    epoch = f"{SERVICE}/dispatcher/epoch_state.cc"
     return [
         Mutant(
             "static: a worker has its neighbour's share",
@@ -157,6 +261,7 @@ def _by_worker() -> list[Mutant]:
             passes,
             "  return unowned_.contains(number) || left_.contains(its);",
             "  return false;",
+            f"{_BY_WORKER}.WhoHasLeftWillReadNothing",
         ),
         Mutant(
             "static: a share that was not begun is over",
@@ -172,21 +277,24 @@ def _by_worker() -> list[Mutant]:
         ),
         Mutant(
             "each worker: the rest of a lost pass is waited for",
-            epoch,
-            "    if (!is_unreachable) Drop(bundle, writes);",
-            "",
+            passes,
+            "    if (it == begun_.end() || it->second.worker == 0) "
+            "Drop(number, writes);",
+            "    if (it == begun_.end()) Drop(number, writes);",
         ),
         Mutant(
             "each worker: it is over before the first has come",
             passes,
             "  if (passes_.empty()) return false;",
             "  if (passes_.empty()) return true;",
+            f"{_BY_WORKER}.EachWorkerHasAPass",
         ),
         Mutant(
             "each worker: a pass that was not begun is over",
             passes,
             "    if (std::ranges::any_of(numbers, is_to_come)) return false;",
             "",
+            f"{_BY_WORKER}.EachWorkerHasAPass",
         ),
     ]
 

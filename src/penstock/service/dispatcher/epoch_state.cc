@@ -262,10 +262,8 @@ void EpochState::Lose(uint64_t worker, uint64_t bundle, uint64_t attempt,
   const bool is_unreachable =
       loss == Loss::kUnreadable || loss == Loss::kUnread;
   Unlend(bundle, found);
-  if (settings_.visitation == EACH_WORKER) {
-    if (!is_unreachable) Drop(bundle, writes);
-    return;
-  }
+  // A pass ends when its worker does (Retire).
+  if (settings_.visitation == EACH_WORKER) return;
   if (loss == Loss::kGivenBack || !was_started) return;
   // It may have been given back before it was read: that is heard of later.
   if (settings_.visitation == AT_MOST_ONCE && loss == Loss::kUnread) return;
