@@ -498,5 +498,6 @@ def mutants() -> list[Mutant]:
             "      if (it->second.lease.attempt() >= lease.attempt()) "
             "continue;",
             "      continue;",
+            "service_worker_test:WorkerStateTest.TheSameLeaseTwiceIsOne",
         ),
     ]

@@ -139,6 +139,7 @@ def _resizing() -> list[Mutant]:
             places,
             "    if (position == 0) continue;\n",
             "",
+            "service_protocol_test:SplitsOf.AreOfBundlesThatWereBegun",
         ),
         Mutant(
             "resized: bundles begin again",
@@ -184,6 +185,7 @@ def _resizing() -> list[Mutant]:
             opening,
             "  LeaveBranch(request, writes);\n",
             "",
+            f"{_RESIZED}.ACheckpointOfBeforeIsGoneBackTo",
         ),
         Mutant(
             "resized: a state is of any rounds of that number",

@@ -545,6 +545,12 @@ TEST_F(ResizedTest, AStateIsOfTheRoundsThatItWasSavedIn) {
   EXPECT_EQ(back->resized_at(), 10);
   ASSERT_THAT(back->splits(), SizeIs(1));
   EXPECT_EQ(back->splits(0).position(), 5);
+  // Of a later time: that was left, and is gone on with.
+  place = Place(1, 32, 9);
+  const auto on = Open(Restored(place, 0, 30, 51));
+  ASSERT_TRUE(on.ok()) << on.status();
+  EXPECT_EQ(on->resized_at(), 30);
+  EXPECT_THAT(on->splits(), IsEmpty());
 }
 
 // Nobody had a round in between: those of the first time are no more.

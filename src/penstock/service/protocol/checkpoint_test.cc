@@ -94,5 +94,26 @@ TEST(Merge, SaysWhatDoesNotGoTogether) {
   EXPECT_THAT(message({StateOf(0, 2), began}), HasSubstr("one generation"));
 }
 
+// What another number goes on with, after one that was resized before.
+TEST(SplitsOf, AreOfBundlesThatWereBegun) {
+  ConsumerState state = StateOf(0, 1);
+  state.set_lanes(2);
+  AddDone(0, 3, state);
+  AddOpen(3, 7, state);
+  AddOpen(4, 5, state);
+  AddOpen(5, 0, state);  // no round of it was had
+  Split* before = state.add_splits();
+  before->set_bundle(3);
+  before->set_lanes(4);
+  before->set_position(6);
+  const std::vector<Split> splits = SplitsOf(state);
+  ASSERT_EQ(splits.size(), 2);
+  EXPECT_EQ(splits[0].lanes(), 4) << "it stays what it was";
+  EXPECT_EQ(splits[0].position(), 6);
+  EXPECT_EQ(splits[1].bundle(), 4);
+  EXPECT_EQ(splits[1].lanes(), 2);
+  EXPECT_EQ(splits[1].position(), 5);
+}
+
 }  // namespace
 }  // namespace penstock::service
