@@ -307,6 +307,10 @@ class Cluster final {
       // There are not so many rounds.
       if (consumer->has_ended()) return EndResize(false);
       with_state += slot < resize_->slots && has_state(slot);
+      // One that comes back from its state would take back who has gone on.
+      if (!resize_->has_begun && !consumer->is_lost() && !consumer->row()) {
+        return;
+      }
       if (consumer->is_lost() || consumer->row() == resize_->row) {
         there.push_back(slot);
       } else {
@@ -414,7 +418,7 @@ class Cluster final {
 
   // Whoever runs trainers starts all of them again when one has failed.
   void Supervise() {
-    constexpr int kMostRestarts = 5;
+    constexpr int kMostRestarts = 15;
     site_.world.After(1'000, [this] { Supervise(); });
     const bool has_failed = std::ranges::any_of(
         consumers_,
@@ -483,6 +487,7 @@ class Cluster final {
     if (slots != before) sizes_.push_back({*checkpoint_.row, slots});
     for (uint32_t slot = 0; slot < slots; ++slot) {
       ConsumerActor::Begin begin;
+      begin.is_restored = true;
       if (slots == before) {
         begin.own = states[slot];
       } else {
@@ -759,38 +764,6 @@ class Cluster final {
 };
 
 }  // namespace
-
-uint64_t Site::ItemsOf(uint64_t bundle) const {
-  return Combine(plan.seed, bundle) % (plan.most_items + 1);
-}
-
-std::string Site::JobOf(uint32_t slot, uint32_t slots) const {
-  if (plan.is_in_rounds) return absl::StrCat("job", slot, "/", slots);
-  return plan.is_shared ? absl::StrCat("job", slot) : "job";
-}
-
-uint64_t Site::DigestOf(uint64_t bundle) const {
-  return Combine(~plan.seed, bundle);
-}
-
-void Site::Send(const std::function<void()>& deliver) {
-  Rng& rng = world.rng();
-  const bool is_calm = world.now_ms() > plan.fault_ms;
-  if (!is_calm && rng.Chance(plan.loss)) return;
-  const int64_t most = is_calm ? 5 : plan.most_delay_ms;
-  world.After(rng.Between(0, most), deliver);
-  if (!is_calm && rng.Chance(plan.duplication)) {
-    world.After(rng.Between(0, 3 * most), deliver);
-  }
-}
-
-std::shared_ptr<DispatcherActor> Site::Listening() {
-  if (dispatchers.size() > 1 && world.rng().Chance(0.2)) {
-    const auto& before = dispatchers[dispatchers.size() - 2];
-    if (!before->is_dead()) return before;
-  }
-  return dispatchers.back()->is_dead() ? nullptr : dispatchers.back();
-}
 
 Outcome Simulate(const Plan& plan, bool keeps_story) {
   World world(plan.seed);

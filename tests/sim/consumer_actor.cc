@@ -165,6 +165,12 @@ void ConsumerActor::OnRefused(const absl::Status& status) {
       has_failed_ = true;
       return;
     }
+    // Those who went on from an earlier round are not given up yet.
+    if (begin_.is_restored &&
+        absl::StrContains(status.message(), "they were resized at")) {
+      has_failed_ = true;
+      return;
+    }
     site_.failure = absl::StrCat("refused: ", std::string(status.message()));
   }
 }

@@ -267,6 +267,7 @@ def mutants() -> list[Mutant]:
             "      uint64_t& position = all.open[cursor.bundle()];",
             "      if (all.open.contains(cursor.bundle())) continue;\n"
             "      uint64_t& position = all.open[cursor.bundle()];",
+            "service_protocol_test:Merge.TheFartherPositionCounts",
         ),
         Mutant(
             "runs that overlap lose their end",

@@ -230,8 +230,8 @@ def _skipping() -> list[Mutant]:
         Mutant(
             "what is left out is told twice",
             client,
-            "    if (has_come_) missed_ += gap;",
-            "    if (has_come_) missed_ += 2 * gap;",
+            "missed_ += gap;",
+            "missed_ += 2 * gap;",
         ),
         Mutant(
             "what is gone is told at its full size and once more",

@@ -170,7 +170,9 @@ ClientState::Taken ClientState::OnFrame(const FrameHead& head) {
     }
     // They count as had: a state made now goes on after them.
     const uint64_t gap = head.position - bundle.received;
-    if (has_come_) missed_ += gap;  // else it was not there yet
+    // Else it was not there yet; or it may have had them, before it was
+    // restored.
+    if (has_come_ && !awaited_.contains(head.bundle)) missed_ += gap;
     bundle.received += gap;
     bundle.taken += gap;
     bundle.given += gap;

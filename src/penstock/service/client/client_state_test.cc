@@ -217,6 +217,21 @@ TEST_F(ClientStateTest, WhatHasComeOfABundleThatIsGoneIsGiven) {
   EXPECT_THAT(client.Save().open(), IsEmpty());
 }
 
+// What a trainer had before it was restored was not missed if it does not come
+// once more.
+TEST_F(ClientStateTest, WhatIsToComeOnceMoreIsNotMissed) {
+  settings_.may_skip = true;
+  ClientState client = Make();
+  client.Await(1);
+  client.OnReply(Assign(0, 1));
+  client.OnReply(Assign(1, 1));
+  client.OnFrame(Frame(0, 0, 2));
+  client.OnFrame(Frame(0, 3, 1));
+  EXPECT_EQ(client.missed_items(), 1);
+  client.OnFrame(Frame(1, 2, 1));
+  EXPECT_EQ(client.missed_items(), 1);
+}
+
 TEST_F(ClientStateTest, SaysHowManyHaveNoRowThatWaits) {
   ClientState client = Make();
   client.OnReply(Assign(0, 1));

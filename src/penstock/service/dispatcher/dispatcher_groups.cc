@@ -209,18 +209,19 @@ absl::Status DispatcherState::CheckSeed(const OpenRequest& request,
       "' a state of before: load one in each of them"));
 }
 
-void DispatcherState::LeaveBranch(const OpenRequest& request, Writes& writes) {
+std::vector<std::string> DispatcherState::BranchLeft(
+    const OpenRequest& request) const {
   const Group& group = request.group();
   const bool is_resize = group.has_resized_from();
+  std::vector<std::string> left;
   if (group.lanes() == 0 || request.is_same_consumer() ||
       (request.states_size() == 0 && !is_resize)) {
-    return;
+    return left;
   }
   const Pass pass =
       PassOf(is_resize ? group.resized_from() : request.states(0));
   const uint64_t at =
       is_resize ? group.resized_from().row() : group.resized_at();
-  std::vector<std::string> left;
   for (const auto& [job, run] : runs_) {
     const Group& its = run.record.group();
     if (!IsSameGroup(its, group)) continue;
@@ -232,6 +233,11 @@ void DispatcherState::LeaveBranch(const OpenRequest& request, Writes& writes) {
       left.push_back(job);
     }
   }
+  return left;
+}
+
+void DispatcherState::LeaveBranch(const OpenRequest& request, Writes& writes) {
+  const std::vector<std::string> left = BranchLeft(request);
   for (const std::string& job : left) CloseRun(job, "restored", writes);
   if (!left.empty()) MarkResized();
 }

@@ -530,6 +530,22 @@ TEST_F(ResizedTest, ACheckpointOfBeforeMayBeGoneOnWithByOthers) {
   EXPECT_EQ(BeatAt(*back, 7, 22).phase(), ClientReply::OPEN);
 }
 
+// Of one that was resized since, or has died: the others have gone on.
+TEST_F(ResizedTest, ACallThatComesLateTakesNobodyBack) {
+  const OpenRequest late = ResizedFrom(Place(2, 10, 5), 0, 3, 11);
+  ASSERT_TRUE(Open(late).ok());
+  const auto next = Open(ResizedFrom(Place(3, 20, 7), 0, 2, 21));
+  ASSERT_TRUE(next.ok()) << next.status();
+  const auto told = Ask(late);
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->phase(), OpenReply::WAITING);
+  EXPECT_NE(told->replaces(), 0);
+  EXPECT_EQ(BeatAt(*next, 20, 21).phase(), ClientReply::OPEN);
+  EXPECT_EQ(Ask(Restored(Place(2, 6, 2), 1, 0, 2))->phase(),
+            OpenReply::WAITING);
+  EXPECT_EQ(BeatAt(*next, 20, 21).phase(), ClientReply::OPEN);
+}
+
 // As many as before, and yet in other rounds: 1, 2, and again 1.
 TEST_F(ResizedTest, AStateIsOfTheRoundsThatItWasSavedIn) {
   ASSERT_TRUE(Open(ResizedFrom(Place(2, 10, 5), 0, 1, 11)).ok());

@@ -305,6 +305,14 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
 }
 
 uint64_t DispatcherState::HolderOf(const OpenRequest& request) {
+  if (const std::vector<std::string> left = BranchLeft(request);
+      !left.empty()) {
+    uint64_t holder = 0;
+    for (const std::string& job : left) {
+      holder = Combine(holder, runs_.at(job).record.run());
+    }
+    return std::max<uint64_t>(holder, 1);
+  }
   const Run* run = FindRun(request.job());
   if (run == nullptr) return 0;
   const bool goes_on = request.states_size() > 0;

@@ -212,7 +212,9 @@ class DispatcherState final {
   // It and `other` go on with the same rounds, as far as states say.
   static absl::Status CheckSeed(const OpenRequest& request, const Run& other);
   // Who goes on from a state takes its group back to the rounds that it is of:
-  // closes the runs of members that have been resized since.
+  // jobs of members that have been resized since.
+  std::vector<std::string> BranchLeft(const OpenRequest& request) const;
+  // Closes their runs.
   void LeaveBranch(const OpenRequest& request, Writes& writes);
   // Finds who has been resized, as the runs that there are say.
   void MarkResized();

@@ -74,6 +74,7 @@ TEST(Merge, TheFartherPositionCounts) {
   AddOpen(3, 8, a);
   AddOpen(3, 5, b);
   EXPECT_THAT(Merge({a, b})->open, ElementsAre(Pair(3, 8)));
+  EXPECT_THAT(Merge({b, a})->open, ElementsAre(Pair(3, 8)));
   AddDone(3, 4, b);
   EXPECT_TRUE(Merge({a, b})->open.empty());
 }
