@@ -597,6 +597,15 @@ TEST(Cases, AFunctionThatSleepsIsNotHeldUpByOthers) {
   EXPECT_THAT(diagnosis.sentence,
               testing::Not(HasSubstr("other processes use")));
   EXPECT_THAT(diagnosis.sentence, HasSubstr("ask"));
+  // Many can wait at once.
+  const auto more = std::find_if(
+      diagnosis.fixes.begin(), diagnosis.fixes.end(), [](const Fix& fix) {
+        return fix.title ==
+               "set num_parallel_calls=32 of ask (train.py:2), with "
+               "Options(python=PythonOptions(processes=32))";
+      });
+  ASSERT_NE(more, diagnosis.fixes.end());
+  EXPECT_GT(more->expected.middle, 8 * run.rate);
 }
 
 // Cores that were not used are not "all in use".

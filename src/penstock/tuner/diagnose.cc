@@ -26,6 +26,10 @@ constexpr double kAllTaken = 0.85;
 constexpr double kSomeTaken = 0.1;
 // What others take is in the way if it would be so many times as fast without.
 constexpr double kHeldUp = 1.15;
+// Of a core, that a call of a Python function uses if it mostly waits.
+constexpr double kMostlyWaits = 0.3;
+// For a core, as many as a pool may have.
+constexpr double kMostProcesses = 16;
 constexpr size_t kMaxFixes = 8;
 constexpr size_t kMaxNodes = 64;
 
@@ -265,11 +269,33 @@ class Doctor final {
                             node.cpu.value * model_.rate.value),
             {ScaleCost{measured_[i].id, 0.25}});
       } else if (measured_[i].is_python && out_.wall.node == place) {
+        AddProcesses(place);
         Try(absl::StrCat("write ", WhereOf(place), " with native functions"),
             "it calls Python for each element",
             {ScaleCost{measured_[i].id, 0.25}});
       }
     }
+  }
+
+  // A function that mostly waits for something else needs more processes than
+  // there are cores.
+  void AddProcesses(int place) {
+    const double cores = model_.resources.cores;
+    const double used = model_.nodes[place].cores_per_task;
+    if (used > kMostlyWaits) return;
+    const auto processes = static_cast<int64_t>(
+        std::min(kMostProcesses, 1 / std::max(used, 1e-3)) * cores);
+    Model model = model_;
+    NodeModel& node = model.nodes[place];
+    node.parallelism = node.max_parallelism = processes;
+    AddUsersFix(
+        absl::StrFormat("set num_parallel_calls=%d of %s, with "
+                        "Options(python=PythonOptions(processes=%d))",
+                        processes, WhereOf(place), processes),
+        absl::StrFormat("a call of it uses %.2g of a core: it waits for "
+                        "something else, and many can wait at once",
+                        used),
+        FindBound(model, KnobsAre::kInForce));
   }
 
   void AddSequentialFix() {
@@ -501,9 +527,9 @@ class Doctor final {
 
   std::string WallText() const {
     if (out_.read_back < 0 || IsCrowded()) return PlainWallText();
-    return absl::StrCat(WhereOf(out_.read_back),
-                        " reads its rows back from its file: ",
-                        PlainWallText());
+    return absl::StrCat(
+        WhereOf(out_.read_back),
+        " reads its rows back from its file: ", PlainWallText());
   }
 
   std::string PlainWallText() const {
