@@ -22,7 +22,7 @@ void Ignore(j_common_ptr info, int level) {
 }
 void Quiet(j_common_ptr) {}
 
-void Begin(j_decompress_ptr) {}
+void BeginSource(j_decompress_ptr) {}
 boolean NoMore(j_decompress_ptr) { return FALSE; }
 boolean PretendTheEnd(j_decompress_ptr info) {
   static constexpr JOCTET kEnd[] = {0xff, JPEG_EOI};
@@ -70,16 +70,20 @@ JpegReader::JpegReader() {
   errors_.emit_message = Ignore;
   errors_.output_message = Quiet;
   info_.client_data = &client_;
-  if (setjmp(client_.jump)) std::abort();  // no memory for the first few kB
-  jpeg_create_decompress(&info_);
   progress_ = {};
   progress_.progress_monitor = CountScans;
-  info_.progress = &progress_;
   source_ = {};
-  source_.init_source = Begin;
+  source_.init_source = BeginSource;
   source_.skip_input_data = Skip;
   source_.resync_to_restart = jpeg_resync_to_restart;
   source_.term_source = Terminate;
+  Begin();
+}
+
+void JpegReader::Begin() {
+  if (setjmp(client_.jump)) std::abort();  // no memory for the first few kB
+  jpeg_create_decompress(&info_);
+  info_.progress = &progress_;
   info_.src = &source_;
 }
 
@@ -99,7 +103,9 @@ absl::Status JpegReader::Open(std::string_view contents,
   contents_ = contents;
   options_ = options;
   client_.entropy.Reset();
-  jpeg_abort_decompress(&info_);
+  // Not aborted: then a file without tables would have those of the last one.
+  jpeg_destroy_decompress(&info_);
+  Begin();
   errors_.num_warnings = 0;
   errors_.msg_code = 0;
   source_.next_input_byte = reinterpret_cast<const JOCTET*>(contents.data());

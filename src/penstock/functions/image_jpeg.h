@@ -79,6 +79,8 @@ class JpegReader final {
   absl::Status ReadCrop(const CropWindow& crop, bool is_exact, uint8_t* out);
 
  private:
+  // Makes libjpeg's part anew.
+  void Begin();
   // Read() and ReadCrop(), once: what they give up is read again, plainly.
   template <typename ReadOnce>
   absl::Status ReadTwice(ReadOnce&& read_once);
