@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock import _engine, _names, _purity, _recording, _spec
-from penstock._adapted import users_own
+from penstock import _caught, _engine, _names, _purity, _recording, _spec
+from penstock._adapted import Adapted, users_own
 from penstock._errors import (
     InvalidTypeError,
     PenstockError,
@@ -129,7 +129,10 @@ def _value(recording: Recording, step: int, leaf: Any) -> Any:
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
-        return function(*arguments)
+        if isinstance(function, Adapted):  # which may call it several times
+            return function(*arguments)
+        with _caught.refusing(_call.__code__):
+            return function(*arguments)
     except PenstockError:
         raise
     except NoAttributeError as error:
