@@ -48,6 +48,7 @@ NAMES = (
     "engine/counters",
     "python/function",
     "python/pillow",
+    "python/pillow_processes",
     "python/handover_small",
     "python/handover_large",
     "python/import_time",

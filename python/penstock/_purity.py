@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _foreign
 from penstock._adapted import Adapted
 from penstock._bytecode import Load, RefusalError, loads
 from penstock._errors import UnsupportedFunctionError
@@ -121,15 +122,29 @@ _RANDOM_ADVICE = (
 )
 
 
-def check(function: Any) -> Containers:
+@dataclasses.dataclass
+class Reached:
+    """What a function reaches.
+
+    Attributes:
+        containers: Recording it must not change them.
+        is_foreign: Whether it must be recorded with stand-ins (`_foreign`).
+    """
+
+    containers: Containers
+    is_foreign: bool
+
+
+def check(function: Any, may_be_foreign: bool = False) -> Reached:
     """Raises UnsupportedFunctionError unless `function` may be recorded.
 
     Or TooDeepError.
 
-    Returns:
-        The containers that it reaches: recording it must not change them.
+    Args:
+        function: Of the user.
+        may_be_foreign: Whether it may reach what has stand-ins.
     """
-    checker = _Checker()
+    checker = _Checker(may_be_foreign)
     try:
         checker.check(function)
     except RefusalError as refusal:
@@ -141,7 +156,7 @@ def check(function: Any) -> Containers:
             f"function {name}{where} cannot be recorded as a native function: "
             f"{refusal.name}: {refusal.reason}.\n  {refusal.advice}",
         ) from None
-    return checker.containers
+    return Reached(checker.containers, checker.is_foreign)
 
 
 def put_back(containers: Containers) -> str | None:
@@ -235,7 +250,9 @@ def unwrap(function: Any) -> Any:
 class _Checker:
     """One walk over a function and all that it reaches."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_be_foreign: bool) -> None:
+        self._may_be_foreign = may_be_foreign
+        self.is_foreign = False
         # By identity; kept alive, so that none is another's afterwards.
         self._seen: dict[int, Any] = {}
         self._seen_code: set[tuple[int, int]] = set()
@@ -265,7 +282,17 @@ class _Checker:
         self._look_into(name, value)
         self._depth -= 1
 
+    def _is_foreign(self, value: Any) -> bool:
+        """Whether a stand-in will know what may be done with `value`."""
+        if not self._may_be_foreign or not _foreign.is_known(value):
+            return False
+        # numpy's are pure, and known with and without one.
+        self.is_foreign = self.is_foreign or not _is_numpy(value)
+        return True
+
     def _look_into(self, name: str, value: Any) -> None:
+        if self._is_foreign(value):
+            return
         if _is_random(value):
             raise RefusalError(
                 name,
@@ -423,7 +450,7 @@ class _Checker:
         if load.name.startswith("@"):
             return _UNKNOWN  # pytest's, in functions with assertions
         if load.kind == "import":
-            return _imported(load, namespace)
+            return self._imported(load)
         if load.kind == "local":
             return known.get(load.name, _UNKNOWN)
         if load.kind == "cell":
@@ -435,12 +462,24 @@ class _Checker:
         # A name that does not exist is the recording's error to raise.
         return getattr(builtins, load.name, _UNKNOWN)
 
+    def _imported(self, load: Load) -> Any:
+        module = sys.modules.get(load.name)
+        if module is None and self._may_be_foreign:
+            module = _foreign.imported(load.name)
+        if module is None:
+            raise RefusalError(
+                load.name, "it is imported while the function runs"
+            )
+        return module
+
     def _chain(self, load: Load, value: Any) -> None:
         """Checks what `a.b.c` comes to, going on as long as it is known."""
         if value is _UNKNOWN:
             return
         name = load.name
         for attribute in load.attributes:
+            if self._is_foreign(value):
+                return
             if isinstance(value, types.ModuleType):
                 if _is_ours(value):
                     return
@@ -583,10 +622,3 @@ def _is_pure_module(module: types.ModuleType) -> bool:
     if name.partition(".")[0] == "numpy":
         return not name.startswith("numpy.random")
     return name in _PURE_MODULES or _is_ours(module)
-
-
-def _imported(load: Load, namespace: dict[str, Any]) -> Any:
-    module = sys.modules.get(load.name)
-    if module is None:
-        raise RefusalError(load.name, "it is imported while the function runs")
-    return module

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock import _captures, _engine, _inside, _recording, _spec
-from penstock._adapted import users_own
+from penstock._adapted import Adapted, users_own
 from penstock._dtypes import string
 from penstock._errors import (
     InvalidArgumentError,
@@ -32,7 +32,7 @@ from penstock._packed import (
 )
 from penstock._pool_calls import with_open_sizes
 from penstock._purity import unwrap
-from penstock._record import Recorded, name_of, record
+from penstock._record import Recorded, name_of, record, record_known
 
 if TYPE_CHECKING:
     from penstock._pipeline import Pipeline
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 # Elements that are tried to learn what a function returns.
 _TRIES = 10
 _ASKED = "it is asked to"
+_USES_PILLOW = "it uses Pillow"
 
 
 @dataclass(frozen=True)
@@ -343,9 +344,47 @@ def _use(
         if error.is_final or isinstance(function, NativeFunction):
             raise
         given = PythonFunction(function)
+        if how == VALUES and output is None:
+            known = _partly_native(function, elements, error)
+            if isinstance(known, Recorded):
+                return known
+            error = known
         return _as_python(
             given, dataset, how, output, str(error), error, state, elements
         )
+
+
+def _partly_native(
+    function: Any, elements: list[Any], cause: UnsupportedFunctionError
+) -> Recorded | UnsupportedFunctionError:
+    """`function` as steps for what the engine knows, and as Python.
+
+    Or why it must run as Python for every element.
+    """
+    if isinstance(function, Adapted) or _recording.current() is not None:
+        return cause
+    if _inside.refuse_functions() is not None:
+        return cause
+    try:
+        known = record_known(function, elements)
+    except UnsupportedFunctionError as error:
+        return error
+    except PenstockError:
+        return cause  # What is wrong with symbols may be right with values.
+    if known is None:
+        return cause
+    packed = Packed(
+        function, name_of(function), elements[-1], known.structure, VALUES
+    )
+    # Whatever it reaches gives the same for the same element.
+    python = _recorded(packed, known.structure, _USES_PILLOW, pure=True)
+    steps = {key: known.message[key] for key in ("steps", "outputs")}
+    return Recorded(
+        {**python.message, **steps},
+        known.types,
+        None,
+        (*known.captures, *python.captures),
+    )
 
 
 def _as_python(

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock import _engine, _names, _purity, _recording, _spec
-from penstock._adapted import users_own
+from penstock import (
+    _caught,
+    _engine,
+    _foreign,
+    _names,
+    _pillow,
+    _purity,
+    _recording,
+    _spec,
+)
+from penstock._adapted import Adapted, users_own
 from penstock._errors import (
     InvalidTypeError,
     PenstockError,
@@ -45,6 +55,8 @@ class Recorded:
     # What flat_map and interleave read from; None if it returns tensors.
     dataset: Pipeline | None
     captures: tuple[_engine.Capture, ...] = ()
+    # What it returns, with specs; None unless it was recorded with stand-ins.
+    structure: Any = None
 
 
 def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
@@ -59,8 +71,84 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
         raise refused(
             InvalidTypeError, f"expected a function; got {function!r}"
         )
+    containers = _check(function).containers
+    recording = _begin(elements)
+    with _recording.activate(recording):
+        result = _run(recording, function, function, elements, containers)
+        return _finish(recording, function, result)
+
+
+def record_known(
+    function: Callable[..., Any], elements: Sequence[Any]
+) -> Recorded | None:
+    """Records `function`, which uses Pillow: what the engine knows of it.
+
+    An element for which a step is an error is not known, and must be computed
+    by `function` itself.
+
+    Returns:
+        None if it uses nothing that there are stand-ins for.
+
+    Raises:
+        UnsupportedFunctionError: It does something that is not known.
+    """
+    reached = _check(function, may_be_foreign=True)
+    if not reached.is_foreign:
+        return None
+    twin = _foreign.twin(function)
+
+    def attempt(mode: str) -> tuple[Recorded, bool]:
+        recording = _begin(elements)
+        assumption = _pillow.assume(recording, mode)
+        with _recording.activate(recording):
+            result = _run(
+                recording, function, twin, elements, reached.containers
+            )
+            if not _is_tensors(result):
+                raise refused(
+                    UnsupportedFunctionError,
+                    f"function {name_of(function)} returns no tensors",
+                )
+            recorded = _finish(recording, function, result)
+            specs = recording.infer(recorded.message["outputs"])
+            structure = _spec.pack(result, specs)
+        return (
+            dataclasses.replace(recorded, structure=structure),
+            assumption.is_used,
+        )
+
+    recorded, depends_on_mode = attempt("RGB")
+    if depends_on_mode:
+        # Files of other modes are not known: whatever becomes of them, it must
+        # be of the same shape, or an error.
+        for mode in _pillow.OTHER_MODES:
+            try:
+                other, _ = attempt(mode)
+            except UnsupportedFunctionError as error:
+                if _foreign.is_raised(error.__cause__):
+                    continue
+                raise
+            if other.structure != recorded.structure:
+                raise refused(
+                    UnsupportedFunctionError,
+                    f"what function {name_of(function)} returns depends on "
+                    "the image's mode; convert() it first",
+                )
+    return recorded
+
+
+def _is_tensors(result: Any) -> bool:
+    return not isinstance(result, list) and not any(
+        isinstance(leaf, (_pillow.Image, _foreign.Bytes, list))
+        for leaf in _spec.flatten(result)
+    )
+
+
+def _check(
+    function: Callable[..., Any], may_be_foreign: bool = False
+) -> _purity.Reached:
     try:
-        containers = _purity.check(users_own(function))
+        return _purity.check(users_own(function), may_be_foreign)
     except _purity.TooDeepError:
         refusal = refused(
             UnsupportedFunctionError,
@@ -69,26 +157,42 @@ def record(function: Callable[..., Any], elements: Sequence[Any]) -> Recorded:
         )
         refusal.is_final = True
         raise refusal from None
-    leaves = [leaf for e in elements for leaf in _spec.flatten(e)]
-    specs = [_spec.tensor_spec(leaf) for leaf in leaves]
-    recording = Recording(specs, _recording.current())
-    with _recording.activate(recording):
-        values = iter([_value(recording, i, x) for i, x in enumerate(leaves)])
-        arguments = tuple(_spec.pack(e, values) for e in elements)
-        of_what = (
-            "the state and the element" if len(elements) > 1 else "the element"
-        )
-        if len(arguments) == 1 and _spec.is_plain_tuple(arguments[0]):
-            arguments = arguments[0]
-            of_what = "a tuple's components are passed as separate arguments"
-        _check_arity(function, arguments, of_what)
-        try:
-            result = _call(function, arguments)
-        finally:
-            changed = _purity.put_back(containers)
-        if changed is not None:
-            _purity.refuse_changes(users_own(function), changed)
-        return _finish(recording, function, result)
+
+
+def _leaves(elements: Sequence[Any]) -> list[Any]:
+    return [leaf for each in elements for leaf in _spec.flatten(each)]
+
+
+def _begin(elements: Sequence[Any]) -> Recording:
+    specs = [_spec.tensor_spec(leaf) for leaf in _leaves(elements)]
+    return Recording(specs, _recording.current())
+
+
+def _run(
+    recording: Recording,
+    function: Callable[..., Any],
+    called: Callable[..., Any],
+    elements: Sequence[Any],
+    containers: _purity.Containers,
+) -> Any:
+    """What `called`, in the place of `function`, returns for symbols."""
+    leaves = enumerate(_leaves(elements))
+    values = iter([_value(recording, i, x) for i, x in leaves])
+    arguments = tuple(_spec.pack(e, values) for e in elements)
+    of_what = (
+        "the state and the element" if len(elements) > 1 else "the element"
+    )
+    if len(arguments) == 1 and _spec.is_plain_tuple(arguments[0]):
+        arguments = arguments[0]
+        of_what = "a tuple's components are passed as separate arguments"
+    _check_arity(function, arguments, of_what)
+    try:
+        result = _call(called, arguments)
+    finally:
+        changed = _purity.put_back(containers)
+    if changed is not None:
+        _purity.refuse_changes(users_own(function), changed)
+    return result
 
 
 def _check_arity(
@@ -129,7 +233,10 @@ def _value(recording: Recording, step: int, leaf: Any) -> Any:
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
-        return function(*arguments)
+        if isinstance(function, Adapted):  # which may call it several times
+            return function(*arguments)
+        with _caught.refusing(_call.__code__):
+            return function(*arguments)
     except PenstockError:
         raise
     except NoAttributeError as error:

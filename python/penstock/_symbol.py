@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -12,7 +13,7 @@ from penstock import _chunk, _engine, _recording
 from penstock._bytecode import names_on_line
 from penstock._dtypes import DType, string
 from penstock._errors import UnsupportedFunctionError
-from penstock._location import user_frame, user_line
+from penstock._location import is_ours, user_frame, user_line
 from penstock._recording import Recording
 from penstock._spec import TensorSpec
 
@@ -244,6 +245,10 @@ class Symbol:
         return len(shape)
 
     def __repr__(self) -> str:
+        # Of a list or tuple, `str` and f-strings ask for it, too.
+        caller = sys._getframe(1).f_code.co_filename
+        if _recording.current() is not None and not is_ours(caller):
+            _unsupported("a conversion to text", _NO_TEXT)
         spec = self._spec()
         return f"Symbol(shape={spec.shape}, dtype={spec.dtype})"
 

@@ -170,6 +170,15 @@ def test_other_bytes_say_what_was_expected() -> None:
         ps.image.decode_jpeg(np.zeros(3))
 
 
+def test_a_jpeg_without_tables_does_not_take_those_of_another() -> None:
+    file = ps.image.encode_jpeg(np.full((9, 9, 3), 50, np.uint8))
+    begin = file.index(b"\xff\xdb")  # of the first table
+    end = begin + 2 + int.from_bytes(file[begin + 2 : begin + 4], "big")
+    without = file[:begin] + file[end:]
+    ds = ps.Dataset.from_list([file, without] * 50).map(ps.image.decode_jpeg)
+    assert len(list(ds.ignore_errors())) == 50
+
+
 def test_rows_of_different_sizes_become_a_batch() -> None:
     images = [_image(4 + i, 9 - i, i) for i in range(5)]
     files = [ps.image.encode_png(image) for image in images]

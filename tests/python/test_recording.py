@@ -257,6 +257,45 @@ def test_refusals_say_what_to_do(dataset, function, parts):
     assert "ps.shape(x)" in parts[0] or "ps.shape" not in str(caught.value)
 
 
+def caught(x):
+    try:
+        return int(x) + 1
+    except Exception:
+        return -1
+
+
+def caught_below(x):
+    return caught(x) * 2
+
+
+@pytest.mark.parametrize("function", [caught, caught_below])
+def test_what_is_caught_while_it_is_recorded_is_not_believed(function):
+    with pytest.raises(ps.UnsupportedFunctionError, match="catches Unsupp"):
+        Dataset.range(3).map(ps.native(function))
+    found = [int(x) for x in Dataset.range(3).map(function)]
+    assert found == [function(i) for i in range(3)]
+
+
+def test_handlers_that_nothing_comes_to_may_be_there():
+    def careful(x):
+        try:
+            return x + 1
+        except ValueError:
+            return -1
+        finally:
+            x = 0
+
+    assert list(Dataset.range(3).map(ps.native(careful))) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: repr(x), lambda x: f"{(x,)}", lambda x: str([x])]
+)
+def test_symbols_have_no_text(function):
+    found = list(Dataset.range(2).map(function))
+    assert found == [function(np.int64(i)).encode() for i in range(2)]
+
+
 def test_attributes_may_be_asked_for():
     assert run(lambda x: x + hasattr(x, "split"), np.int64(3)) == 3
 

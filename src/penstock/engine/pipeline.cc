@@ -310,7 +310,7 @@ class Builder final {
     const std::vector<const plan::Function*> functions =
         plan::FunctionsOf(node);
     for (const plan::Function* function : functions) {
-      if (function->has_python()) is_seen_ = true;
+      if (plan::IsPython(*function)) is_seen_ = true;
     }
     // Of a map: something random in its function, keyed by lineage. In a
     // sub-plan, anything with an instance is told apart by the outer row's.

@@ -23,7 +23,8 @@ std::vector<Function> MakeAll() {
        StringRegexFunctions,   StringSplitFunctions,   BpeFunctions,
        SentencePieceFunctions, WordPieceFunctions,     ImageColorFunctions,
        ImageDecodeFunctions,   ImageEncodeFunctions,   ImageGeometryFunctions,
-       ImageRandomFunctions,   ImageRangeFunctions,    ImageSizeFunctions}) {
+       ImagePillowFunctions,   ImageRandomFunctions,   ImageRangeFunctions,
+       ImageSizeFunctions}) {
     for (Function& function : group()) all.push_back(std::move(function));
   }
   std::sort(all.begin(), all.end(), [](const Function& a, const Function& b) {

@@ -22,7 +22,7 @@ void Ignore(j_common_ptr info, int level) {
 }
 void Quiet(j_common_ptr) {}
 
-void Begin(j_decompress_ptr) {}
+void BeginSource(j_decompress_ptr) {}
 boolean NoMore(j_decompress_ptr) { return FALSE; }
 boolean PretendTheEnd(j_decompress_ptr info) {
   static constexpr JOCTET kEnd[] = {0xff, JPEG_EOI};
@@ -70,16 +70,20 @@ JpegReader::JpegReader() {
   errors_.emit_message = Ignore;
   errors_.output_message = Quiet;
   info_.client_data = &client_;
-  if (setjmp(client_.jump)) std::abort();  // no memory for the first few kB
-  jpeg_create_decompress(&info_);
   progress_ = {};
   progress_.progress_monitor = CountScans;
-  info_.progress = &progress_;
   source_ = {};
-  source_.init_source = Begin;
+  source_.init_source = BeginSource;
   source_.skip_input_data = Skip;
   source_.resync_to_restart = jpeg_resync_to_restart;
   source_.term_source = Terminate;
+  Begin();
+}
+
+void JpegReader::Begin() {
+  if (setjmp(client_.jump)) std::abort();  // no memory for the first few kB
+  jpeg_create_decompress(&info_);
+  info_.progress = &progress_;
   info_.src = &source_;
 }
 
@@ -99,7 +103,9 @@ absl::Status JpegReader::Open(std::string_view contents,
   contents_ = contents;
   options_ = options;
   client_.entropy.Reset();
-  jpeg_abort_decompress(&info_);
+  // Not aborted: then a file without tables would have those of the last one.
+  jpeg_destroy_decompress(&info_);
+  Begin();
   errors_.num_warnings = 0;
   errors_.msg_code = 0;
   source_.next_input_byte = reinterpret_cast<const JOCTET*>(contents.data());
@@ -227,6 +233,12 @@ absl::Status JpegReader::Read(uint8_t* out) {
   return ReadTwice([&] { return ReadWhole(out); });
 }
 
+absl::Status JpegReader::ReadStrictly(JpegRows& rows) {
+  PENSTOCK_RETURN_IF_ERROR(ReadTwice([&] { return ReadInto(rows); }));
+  if (errors_.num_warnings == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("the JPEG data is damaged");
+}
+
 absl::Status JpegReader::ReadCrop(const CropWindow& crop, bool is_exact,
                                   uint8_t* out) {
   PENSTOCK_RETURN_IF_ERROR(CheckCropWindow(crop, height(), width()));
@@ -238,6 +250,47 @@ absl::Status JpegReader::ReadWhole(uint8_t* out) {
   if (setjmp(client_.jump)) return Failure("it is damaged");
   const int64_t read = Start() ? ReadRows(height(), width(), 0, out) : 0;
   return FillMissing(read, height(), width() * channels_, out);
+}
+
+bool JpegReader::HasAllScans() const {
+  if (info_.progressive_mode == FALSE) return true;
+  constexpr int kSmoothed = 10;  // coefficients that libjpeg may guess
+  for (int i = 0; i < info_.num_components; ++i) {
+    for (int k = 0; k < kSmoothed; ++k) {
+      if (info_.coef_bits[i][k] != 0) return false;
+    }
+  }
+  return true;
+}
+
+absl::Status JpegReader::ReadInto(JpegRows& rows) {
+  rows.Begin();
+  if (setjmp(client_.jump)) return Failure("it is damaged");
+  if (!Start() || !HasAllScans()) {
+    return absl::InvalidArgumentError("the JPEG data is incomplete");
+  }
+  while (info_.output_scanline < info_.output_height) {
+    const absl::Span<uint8_t* const> places = rows.places();
+    const JDIMENSION end =
+        std::min(info_.output_scanline + static_cast<JDIMENSION>(places.size()),
+                 info_.output_height);
+    for (size_t i = 0; info_.output_scanline < end;) {
+      // libjpeg writes to rows, not to where they are.
+      auto* lines = const_cast<uint8_t**>(places.data() + i);
+      const JDIMENSION read =
+          jpeg_read_scanlines(&info_, lines, end - info_.output_scanline);
+      if (read == 0) {
+        return absl::InvalidArgumentError("the JPEG data is truncated");
+      }
+      i += read;
+    }
+    rows.Commit();
+  }
+  const bool has_ended = has_own_entropy_
+                             ? client_.entropy.marker_after() == JPEG_EOI
+                             : jpeg_finish_decompress(&info_) == TRUE;
+  if (has_ended) return absl::OkStatus();
+  return absl::InvalidArgumentError("the JPEG data has no end");
 }
 
 absl::Status JpegReader::ReadWindow(const CropWindow& crop, bool is_exact,

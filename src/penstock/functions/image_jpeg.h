@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "penstock/functions/image_jpeg_entropy.h"
 
 // clang-format off
@@ -46,6 +47,18 @@ struct CropWindow {
 absl::Status CheckCropWindow(const CropWindow& crop, int64_t height,
                              int64_t width);
 
+// Where rows go that are read a few at a time.
+class JpegRows {
+ public:
+  virtual ~JpegRows() = default;
+  // The image begins, perhaps once more.
+  virtual void Begin() = 0;
+  // For the next rows of the image, as many as it likes; at least one.
+  virtual absl::Span<uint8_t* const> places() = 0;
+  // These were written, or those that the image still had.
+  virtual void Commit() = 0;
+};
+
 // Reads one file after another. One thread at a time.
 class JpegReader final {
  public:
@@ -72,6 +85,11 @@ class JpegReader final {
 
   // The whole image: height x width x channels.
   absl::Status Read(uint8_t* out);
+  // The same, to where `rows` says. Beyond what Read() refuses, an error if
+  // anything was unusual, down to the end of the file: a warning of libjpeg's,
+  // scans that are missing, or something else than the end after the last row.
+  // REQUIRES: no CMYK.
+  absl::Status ReadStrictly(JpegRows& rows);
   // A part of it, without decoding the rest where that can be avoided.
   // `is_exact`: pixels are those of the whole image. Otherwise, as in
   // TensorFlow, colours of the last column may differ a little, since its right
@@ -79,11 +97,16 @@ class JpegReader final {
   absl::Status ReadCrop(const CropWindow& crop, bool is_exact, uint8_t* out);
 
  private:
+  // Makes libjpeg's part anew.
+  void Begin();
   // Read() and ReadCrop(), once: what they give up is read again, plainly.
   template <typename ReadOnce>
   absl::Status ReadTwice(ReadOnce&& read_once);
   absl::Status ReadWhole(uint8_t* out);
   absl::Status ReadWindow(const CropWindow& crop, bool is_exact, uint8_t* out);
+  absl::Status ReadInto(JpegRows& rows);
+  // Whether what libjpeg makes smooth is known in full. REQUIRES: Start().
+  bool HasAllScans() const;
   // Whether there is something to decode.
   bool Start();
   absl::Status Failure(const char* when);

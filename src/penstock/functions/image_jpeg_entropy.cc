@@ -198,6 +198,7 @@ bool JpegEntropy::Unstuff(const uint8_t* from, size_t size, bool has_restarts) {
       begins_.push_back(to - bytes_.get());
     } else {
       has_end = true;
+      marker_after_ = marker;
       break;
     }
   }

@@ -30,6 +30,8 @@ class JpegEntropy final {
   // Of the image before.
   void Reset() { has_given_up_ = false; }
   bool has_given_up() const { return has_given_up_; }
+  // The marker that ends the scan. REQUIRES: Install() was true.
+  int marker_after() const { return marker_after_; }
 
  private:
   struct Table;
@@ -58,6 +60,7 @@ class JpegEntropy final {
   std::unique_ptr<uint8_t[]> bytes_;
   std::vector<size_t> begins_;  // of intervals, and the end
   size_t interval_ = 0;         // the next one
+  int marker_after_ = 0;
   int64_t mcus_in_interval_ = 0;
   int64_t mcus_left_ = 0;
   std::vector<Block> blocks_;

@@ -77,10 +77,12 @@ bool IsLeftOut(const Message& message, const FieldDescriptor& field) {
            name == "cardinality" || name == "name";
   }
   if (type == Function::descriptor()) {
-    // Of a function that makes a dataset, the output means nothing.
+    // Of a function that makes a dataset, the output means nothing, and steps
+    // beside Python say what that does.
+    const auto& function = static_cast<const Function&>(message);
     return name == "name" || name == "origins" ||
-           (name == "output" &&
-            static_cast<const Function&>(message).has_dataset());
+           (name == "output" && function.has_dataset()) ||
+           ((name == "steps" || name == "outputs") && function.has_python());
   }
   if (type == Function::Step::descriptor()) return name == "origin";
   if (type == Options::descriptor()) return name != "deterministic";

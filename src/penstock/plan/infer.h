@@ -49,6 +49,12 @@ bool NeedsInstance(const Node& node);
 // left out, unset ones too.
 std::vector<const Function*> FunctionsOf(const Node& node);
 
+// Whether the user's Python computes all that the function gives: there are no
+// steps that know some of it.
+inline bool IsPython(const Function& function) {
+  return function.has_python() && function.steps().empty();
+}
+
 // The function of the node that makes datasets, or null.
 const Function* DatasetFunctionOf(const Node& node);
 

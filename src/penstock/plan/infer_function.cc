@@ -26,7 +26,7 @@ Result Call(const Function& function, absl::string_view what,
                      " must return tensors; got a Dataset (use flat_map or "
                      "interleave to read it)"));
   }
-  if (function.has_python()) return FromProto(function.output());
+  if (IsPython(function)) return FromProto(function.output());
   PENSTOCK_ASSIGN_OR_RETURN(functions::Program program,
                             MakeProgram(function, arguments, place.bound));
   PENSTOCK_ASSIGN_OR_RETURN(penstock::ElementSpec structure,
@@ -36,6 +36,11 @@ Result Call(const Function& function, absl::string_view what,
     return absl::InvalidArgumentError(absl::StrCat(
         what, " must have one output per component of what it ", "returns, ",
         leaves, "; got ", program.output_specs().size()));
+  }
+  if (function.has_python() && structure.Flatten() != program.output_specs()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " must give as Python what its steps give; got ",
+                     structure.ToString()));
   }
   return structure.WithLeaves(program.output_specs());
 }

@@ -44,7 +44,8 @@ const Plan* DatasetOf(const Node& node) {
   return &function->dataset();
 }
 
-// A line for each function that runs as Python, also in sub-plans.
+// A line for each function that runs as Python, if not for all elements, also
+// in sub-plans.
 void AddPython(const Plan& plan, const std::string& in, int depth,
                std::string& text) {
   if (depth > kMaxDepth) return;
@@ -54,10 +55,13 @@ void AddPython(const Plan& plan, const std::string& in, int depth,
     const std::vector<const Function*> functions = FunctionsOf(node);
     for (const Function* function : functions) {
       if (!function->has_python()) continue;
-      absl::StrAppend(&text, name, " runs ",
-                      functions.size() == 1 ? "" : function->name(),
-                      functions.size() == 1 ? "" : " ",
-                      "as Python: ", function->python().reason(), "\n");
+      absl::StrAppend(
+          &text, name, " runs ", functions.size() == 1 ? "" : function->name(),
+          functions.size() == 1 ? "" : " ",
+          IsPython(*function) ? "as Python: "
+                              : "natively, as Python for elements it does not "
+                                "know: ",
+          function->python().reason(), "\n");
     }
     if (const Plan* dataset = DatasetOf(node)) {
       AddPython(*dataset, absl::StrCat(name, "/"), depth + 1, text);

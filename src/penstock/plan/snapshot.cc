@@ -337,7 +337,7 @@ void Describe(const Plan& plan, int node, Snapshot::Node& out) {
   bool keeps_order = true;
   bool is_pure = is_python;
   for (const Function* function : FunctionsOf(from)) {
-    if (!function->has_python()) continue;
+    if (!IsPython(*function)) continue;
     is_pure = (is_pure || !is_python) && function->python().is_pure();
     is_python = true;
   }

@@ -4,13 +4,18 @@
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/dataset_map.h"
 #include "penstock/engine/ops/parallel_map.h"
+#include "penstock/engine/ops/partly_native_map.h"
 #include "penstock/engine/ops/python_map.h"
+#include "penstock/plan/infer.h"
 
 namespace penstock::engine {
 
 OperatorOr MakeMap(const plan::Map& spec, OperatorPtr input,
                    OpContext& context) {
   const OpInfo& info = *context.info;
+  if (spec.function().has_python() && !plan::IsPython(spec.function())) {
+    return MakePartlyNativeMap(spec, std::move(input), context);
+  }
   if (spec.function().has_python()) {
     PythonMapOptions options;
     if (spec.has_parallelism()) options.parallelism = spec.parallelism();

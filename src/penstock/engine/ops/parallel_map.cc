@@ -101,7 +101,8 @@ class ParallelMapStream final : public Stream {
         scope_(scope),
         input_(std::move(input)),
         start_(std::move(start)),
-        min_task_nanos_((function == nullptr ? kProcessFactor : 1) *
+        is_in_processes_(options.is_in_processes),
+        min_task_nanos_((is_in_processes_ ? kProcessFactor : 1) *
                         scope.run->environment.min_shared_nanos),
         learnt_rows_(options.learnt_rows),
         task_size_(min_task_nanos_,
@@ -139,7 +140,7 @@ class ParallelMapStream final : public Stream {
     }
     if (piece->task != nullptr) {
       const int64_t nanos = piece->task->nanos();
-      if (function_ == nullptr) {
+      if (is_in_processes_) {
         stats()->python_nanos.fetch_add(nanos, std::memory_order_relaxed);
       }
       PENSTOCK_ASSIGN_OR_RETURN(piece->chunk, piece->task->Take());
@@ -297,6 +298,7 @@ class ParallelMapStream final : public Stream {
   const Scope scope_;
   const std::unique_ptr<Stream> input_;
   const StartRows start_;
+  const bool is_in_processes_;
   const int64_t min_task_nanos_;
   const std::shared_ptr<std::atomic<int64_t>> learnt_rows_;
   TaskSize task_size_;
@@ -321,7 +323,8 @@ class ParallelMapStream final : public Stream {
   BatchPlaces places_;
 };
 
-// A chunk as a task on the executor.
+}  // namespace
+
 StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
                           std::shared_ptr<const Evaluator> function,
                           int64_t parallelism) {
@@ -339,8 +342,6 @@ StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
     return task;
   };
 }
-
-}  // namespace
 
 std::unique_ptr<Stream> MakeParallelMapStream(
     const Scope& scope, const OpInfo& info, std::unique_ptr<Stream> input,

@@ -29,6 +29,8 @@ struct ParallelMapOptions {
   bool keep_order = true;
   // Nothing is begun but what was asked for.
   bool is_exact = false;
+  // Rows go to other processes, which costs more than to other threads.
+  bool is_in_processes = false;
   // Rows of a chunk, at most.
   int64_t max_rows = kMaxChunkRows;
   // Rows that a chunk had in the streams before this one; null: it begins with
@@ -37,6 +39,12 @@ struct ParallelMapOptions {
   // Whose rows the stream's are.
   Stream::Counts counts = Stream::Counts::kAll;
 };
+
+// A chunk as a task on the executor, `parallelism` of them at once unless a
+// knob says otherwise. What is given must outlive the tasks.
+StartRows StartOnExecutor(const Scope& scope, const OpInfo& info,
+                          std::shared_ptr<const Evaluator> function,
+                          int64_t parallelism);
 
 // Rows per chunk grow until one is worth its hand-off.
 std::unique_ptr<Stream> MakeParallelMapStream(

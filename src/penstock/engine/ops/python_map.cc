@@ -33,6 +33,7 @@ OperatorOr MakePythonMap(const plan::Function& function,
         scope.run->environment.functions->parallelism());
     map.keep_order =
         options.deterministic.value_or(scope.run->options.is_deterministic);
+    map.is_in_processes = true;
     map.is_exact = scope.run->options.is_row_exact;
     if (options.keeps_input) map.counts = Stream::Counts::kTime;
     if (scope.run->options.part.has_value()) map.learnt_rows = learnt;
