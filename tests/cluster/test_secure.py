@@ -180,7 +180,9 @@ def test_an_expired_certificate(secrets, secure):
 def test_an_expired_server(expired):
     for command in ("dispatcher", "worker"):
         refused = run(
-            command, *expired.server_flags, PENSTOCK_WORKER_DISPATCHER="localhost:1"
+            command,
+            *expired.server_flags,
+            PENSTOCK_WORKER_DISPATCHER="localhost:1",
         )
         assert refused.returncode == 2
         assert "has expired" in refused.stderr
@@ -442,12 +444,18 @@ class TestAllowedFiles:
     ("args", "problem"),
     [
         ([], "expected --dispatcher HOST:PORT"),
-        (["--dispatcher", "localhost:1", "--alow", "/"], "did you mean --allow?"),
+        (
+            ["--dispatcher", "localhost:1", "--alow", "/"],
+            "did you mean --allow?",
+        ),
         (
             ["--dispatcher", "localhost:1", "--allow", "/none"],
             "--allow: expected a folder",
         ),
-        (["--dispatcher", "localhost:1", "--listen", "0.0.0.0:0"], "--advertise HOST"),
+        (
+            ["--dispatcher", "localhost:1", "--listen", "0.0.0.0:0"],
+            "--advertise HOST",
+        ),
         (
             [
                 "--dispatcher",
@@ -466,7 +474,10 @@ class TestAllowedFiles:
             ],
             "`penstock certs DIR`",
         ),
-        (["--dispatcher", "localhost:1", "--http", "0.0.0.0:0"], "other machines"),
+        (
+            ["--dispatcher", "localhost:1", "--http", "0.0.0.0:0"],
+            "other machines",
+        ),
         (["--dispatcher", "localhost:1", "here"], "expected flags; got 'here'"),
     ],
 )
