@@ -6,8 +6,8 @@
 import itertools
 
 import numpy as np
-from pillow_processes import BATCH, decode, photo_files
-from pillow_processes import peer as peer
+from pillow_photos import BATCH, decode, photo_files
+from pillow_photos import peer as peer
 from workload import Compared
 
 ROW = Compared(

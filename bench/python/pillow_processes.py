@@ -7,10 +7,9 @@ alone, in two processes that hand nothing over, is all that there is to win.
 import subprocess
 import time
 
-import photos
+from pillow_photos import BATCH, decode, photo_files
+from pillow_photos import peer as peer
 from workload import BENCH, PEER_PYTHON, Compared
-
-BATCH = 64
 
 ROW = Compared(
     number="P2b",
@@ -24,21 +23,6 @@ ROW = Compared(
 )
 
 
-def decode(file):
-    import io
-
-    import numpy as np
-    from PIL import Image
-
-    with Image.open(io.BytesIO(file)) as image:
-        small = image.convert("RGB").resize((224, 224), Image.BILINEAR)
-        return np.asarray(small)
-
-
-def photo_files():
-    return photos.files(375, 500, 128)
-
-
 def ours():
     import penstock as ps
 
@@ -47,34 +31,6 @@ def ours():
     )
     files = ps.Dataset.from_tensor_slices(photo_files()).repeat()
     return {"plain": files.map(function, num_parallel_calls=2).batch(BATCH)}
-
-
-class _Photos:
-    def __init__(self):
-        self._files = photo_files()
-
-    def __len__(self):
-        return 1 << 40
-
-    def __getitem__(self, i):
-        return decode(self._files[i % len(self._files)])
-
-
-def peer():
-    from torch.utils.data import DataLoader, SequentialSampler
-
-    files = _Photos()
-    options = {
-        "batch_size": BATCH,
-        "num_workers": 2,
-        "sampler": SequentialSampler(files),
-    }
-    return {
-        "DataLoader": DataLoader(files, **options),
-        "DataLoader, further ahead": DataLoader(
-            files, prefetch_factor=4, **options
-        ),
-    }
 
 
 def check(batches):

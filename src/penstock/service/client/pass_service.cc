@@ -118,12 +118,9 @@ void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
   if (is_closing_ || client_ == nullptr) return;
   if (absl::IsUnavailable(status)) LookAtWorker(ended.address, status);
   client_->OnBroken(bundle, attempt, std::string(status.message()));
-  // A worker that was started again does not know its predecessor's keys.
-  const bool is_old_key =
-      ended.memory != nullptr && absl::IsPermissionDenied(status);
   // What computing the bundle came to is not the worker's fault.
   if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
-      !absl::IsDataLoss(status) && !absl::IsAborted(status) && !is_old_key &&
+      !absl::IsDataLoss(status) && !absl::IsAborted(status) &&
       client_->is_wanted(bundle)) {
     failure_ = status;
   }

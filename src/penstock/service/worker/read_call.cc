@@ -176,7 +176,8 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       peer_ = context_.local->Find(request.local_key());
     }
     if (peer_ != nullptr) return absl::OkStatus();
-    return absl::PermissionDeniedError(
+    // A worker that was started again does not know its predecessor's keys.
+    return absl::AbortedError(
         "local_key must be one that the worker's socket gave to a connection "
         "that still lives; got another\n  Read without a key, or connect "
         "again.");
