@@ -179,7 +179,7 @@ class ConsumerActor final : public std::enable_shared_from_this<ConsumerActor> {
     std::vector<service::ConsumerState> all;
     std::optional<service::ConsumerState> resized_from;
     bool is_restored = false;  // all of them
-    bool rejoins = false;  // a group that goes on, without a state
+    bool rejoins = false;      // a group that goes on, without a state
     // That it knows it was at, or that it is new at.
     std::optional<uint64_t> from_round;
   };
