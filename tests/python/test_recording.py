@@ -257,18 +257,23 @@ def test_refusals_say_what_to_do(dataset, function, parts):
     assert "ps.shape(x)" in parts[0] or "ps.shape" not in str(caught.value)
 
 
-def caught(x):
-    try:
-        return int(x) + 1
-    except Exception:
-        return -1
+def catching():
+    """Inside a function, so that they are sent by value: this module runs
+    pipelines when it is imported."""
+
+    def caught(x):
+        try:
+            return int(x) + 1
+        except Exception:
+            return -1
+
+    def caught_below(x):
+        return caught(x) * 2
+
+    return caught, caught_below
 
 
-def caught_below(x):
-    return caught(x) * 2
-
-
-@pytest.mark.parametrize("function", [caught, caught_below])
+@pytest.mark.parametrize("function", catching())
 def test_what_is_caught_while_it_is_recorded_is_not_believed(function):
     with pytest.raises(ps.UnsupportedFunctionError, match="catches Unsupp"):
         Dataset.range(3).map(ps.native(function))

@@ -70,6 +70,11 @@ void DurableDispatcher::OnCommitted(
     if (!has_failed_.exchange(true) && options_.on_failure) {
       options_.on_failure(status);
     }
+    // It ends. Who asks again is answered by the one in its place.
+    if (absl::IsInternal(status)) {
+      result = absl::UnavailableError(
+          absl::StrCat("the dispatcher ends: ", status.message()));
+    }
   }
   // What it says may rest on something that is not written.
   if (status.ok() && is_full_) result = absl::UnavailableError("try again");
