@@ -258,8 +258,7 @@ def test_refusals_say_what_to_do(dataset, function, parts):
 
 
 def catching():
-    """Inside a function, so that they are sent by value: this module runs
-    pipelines when it is imported."""
+    """Sent by value: this module runs pipelines when it is imported."""
 
     def caught(x):
         try:
