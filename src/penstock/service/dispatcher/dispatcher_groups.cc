@@ -306,6 +306,11 @@ DispatcherState::Pass DispatcherState::PassOf(const ConsumerState& state) {
   return {state.epoch_number(), state.iteration()};
 }
 
+DispatcherState::Pass DispatcherState::PassOf(const OpenRequest& request) {
+  if (request.states_size() > 0) return PassOf(request.states(0));
+  return {request.epoch(), request.iteration()};
+}
+
 bool DispatcherState::IsResizedIn(const Run& run, const Pass& pass) {
   const Group& group = run.record.group();
   return group.has_resized_from() &&

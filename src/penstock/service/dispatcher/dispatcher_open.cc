@@ -218,7 +218,7 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
         "one\n  Use visitation=\"static\" or \"exactly_once\" to go on from "
         "states."));
   }
-  const Pass pass{first.epoch_number(), first.iteration()};
+  const Pass pass = PassOf(first);
   const uint64_t number = pass.name();
   if (first.job() != request.job() || first.plan() != request.plan()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -315,14 +315,11 @@ uint64_t DispatcherState::HolderOf(const OpenRequest& request) {
   }
   const Run* run = FindRun(request.job());
   if (run == nullptr) return 0;
-  const bool goes_on = request.states_size() > 0;
-  const Pass pass = goes_on ? PassOf(request.states(0))
-                            : Pass{request.epoch(), request.iteration()};
-  const auto epoch = run->epochs.find(pass.name());
+  const auto epoch = run->epochs.find(PassOf(request).name());
   if (epoch == run->epochs.end()) return 0;
   const auto session = epoch->second.sessions.find(request.slot());
   const bool is_taken = session != epoch->second.sessions.end();
-  if (!is_taken && !goes_on) return 0;
+  if (!is_taken && request.states_size() == 0) return 0;
   uint64_t holder = HashBytes(Bytes(epoch->second.state->id()));
   if (is_taken) {
     const Opener& opener = session->second.opener;
@@ -352,10 +349,7 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
   run->used_ms = now_ms;
   const bool is_restored =
       request.states_size() > 0 && !request.is_same_consumer();
-  Pass pass{request.epoch(), request.iteration()};
-  if (request.states_size() > 0) {
-    pass = {request.states(0).epoch_number(), request.states(0).iteration()};
-  }
+  const Pass pass = PassOf(request);
   const uint64_t number = pass.name();
   // Of an engine that has died since: another one has opened.
   const auto known = run->epochs.find(number);

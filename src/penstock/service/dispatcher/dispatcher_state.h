@@ -236,6 +236,8 @@ class DispatcherState final {
   // At which row of it; 0: it was not.
   static uint64_t ResizedAt(const Run& run, const Pass& pass);
   static Pass PassOf(const ConsumerState& state);
+  // That of the states that it goes on from, if there are any.
+  static Pass PassOf(const OpenRequest& request);
   // A member begins that has no state. FailedPrecondition: nobody says where.
   absl::Status BeginMember(Run& run, const Pass& pass, Writes& writes);
   // Who is in the place that it asks for, or in the generation that it would
