@@ -262,8 +262,9 @@ ConsumerState ClientState::Save() const {
   return state;
 }
 
-void ClientState::OnDelivered(const ConsumerState& state) {
-  if (!IsSame(state.epoch(), epoch_)) return;
+bool ClientState::OnDelivered(const ConsumerState& state) {
+  if (!IsSame(state.epoch(), epoch_)) return false;
+  bool is_news = false;
   for (const Cursor& cursor : state.open()) {
     const auto it = bundles_.find(cursor.bundle());
     if (it == bundles_.end()) continue;
@@ -283,7 +284,9 @@ void ClientState::OnDelivered(const ConsumerState& state) {
     finished.set_digest(bundle.digest);
     finished.set_is_gone(bundle.is_gone);
     it = bundles_.erase(it);
+    is_news = true;
   }
+  return is_news;
 }
 
 bool ClientState::has_ended() const {

@@ -103,8 +103,9 @@ class ClientState final {
   uint64_t low() const;
   // The place after all that was given.
   ConsumerState Save() const;
-  // The trainer has had all before this place, which Save() once gave.
-  void OnDelivered(const ConsumerState& state);
+  // The trainer has had all before this place, which Save() once gave. Whether
+  // bundles were finished by that.
+  bool OnDelivered(const ConsumerState& state);
 
   // All that this consumer will ever get was given.
   bool has_ended() const;

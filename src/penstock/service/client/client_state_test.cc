@@ -82,7 +82,8 @@ TEST_F(ClientStateTest, ReportsWhatTheTrainerHad) {
   const ConsumerState after = client.Save();
   EXPECT_EQ(after.done_size(), 1);
   EXPECT_THAT(client.MakeBeat().finished(), IsEmpty());
-  client.OnDelivered(after);
+  EXPECT_TRUE(client.OnDelivered(after));
+  EXPECT_FALSE(client.OnDelivered(after)) << "no news";
   ASSERT_THAT(client.MakeBeat().finished(), SizeIs(1));
   EXPECT_EQ(client.MakeBeat().finished(0).items(), 2);
   ClientReply taken;

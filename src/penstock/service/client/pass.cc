@@ -70,8 +70,7 @@ void Pass::OnDelivered(uint64_t row) {
   MutexLock lock(&mutex_);
   if (client_ == nullptr) return;
   log_.TrimTo(row);
-  client_->OnDelivered(log_.base());
-  if (client_->has_finished()) Tell();
+  if (client_->OnDelivered(log_.base())) Tell();
   if (IsAllDelivered()) changed_.SignalAll();
 }
 

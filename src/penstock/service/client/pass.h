@@ -153,6 +153,8 @@ class Pass final : public ReadingSink,
                 const OpenRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   struct Beats;
   void BeatUntilOver() ABSL_LOCKS_EXCLUDED(mutex_);
+  // There is nothing more to say but goodbye.
+  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends beats as there is news, until a reply has come or the stream has
   // ended. False: it is over.
   bool WaitForReply(const std::shared_ptr<Beats>& beats)
@@ -163,6 +165,9 @@ class Pass final : public ReadingSink,
   void AwaitEnd(Beats& beats) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReply(const ClientReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartReading(const ClientState::Read& read) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StopReading(const Reader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndReading(uint64_t bundle, uint64_t attempt, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void SayGoodbye() ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Finds out why a worker cannot be read from.
@@ -251,6 +256,7 @@ class Pass final : public ReadingSink,
   uint64_t bundles_in_pass_ ABSL_GUARDED_BY(mutex_) = 0;
   RowLog log_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Reader> readers_ ABSL_GUARDED_BY(mutex_);
+  size_t num_readings_ ABSL_GUARDED_BY(mutex_) = 0;  // that are not done
   std::map<uint64_t, std::deque<Arrived>> arrived_ ABSL_GUARDED_BY(mutex_);
   uint64_t arrived_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<uint64_t> current_ ABSL_GUARDED_BY(mutex_);  // bundle

@@ -106,6 +106,14 @@ void Pass::OpenIfResumed() {
 
 void Pass::OnReadingDone(uint64_t bundle, uint64_t attempt,
                          const absl::Status& status) {
+  EndReading(bundle, attempt, status);
+  MutexLock lock(&mutex_);
+  --num_readings_;
+  changed_.SignalAll();
+}
+
+void Pass::EndReading(uint64_t bundle, uint64_t attempt,
+                      const absl::Status& status) {
   engine::Waker woken;
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(bundle);
@@ -348,7 +356,6 @@ struct Pass::Beats {
   std::shared_ptr<rpc::BeatStream<ClientBeat, ClientReply>> stream;
   std::deque<ClientReply> replies;  // that were not looked at yet
   std::optional<absl::Status> end;
-  bool is_answered = false;  // any of them
   int64_t sent_at = 0;
   int64_t unanswered_at = 0;  // since then; 0: none is
 };
@@ -360,7 +367,10 @@ void Pass::SendBeat(const std::shared_ptr<Beats>& beats) {
   is_urgent_ = false;
   beats->sent_at = Now();
   if (beats->unanswered_at == 0) beats->unanswered_at = beats->sent_at;
-  if (beats->stream != nullptr) return beats->stream->Send(std::move(beat));
+  if (beats->stream != nullptr) {
+    beats->stream->Send(std::move(beat));
+    return;
+  }
   using Stream = rpc::BeatStream<ClientBeat, ClientReply>;
   Stream::Options options;
   options.call = [this](grpc::ClientContext* context,
@@ -382,12 +392,14 @@ void Pass::SendBeat(const std::shared_ptr<Beats>& beats) {
   beats->stream = Stream::Start(std::move(options), std::move(beat));
 }
 
+bool Pass::IsOver() const {
+  return is_closing_ || is_leaving_ || !failure_.ok() ||
+         (IsAllDelivered() && !client_->has_finished());
+}
+
 bool Pass::WaitForReply(const std::shared_ptr<Beats>& beats) {
   while (true) {
-    if (is_closing_ || is_leaving_ || !failure_.ok() ||
-        (IsAllDelivered() && !client_->has_finished())) {
-      return false;
-    }
+    if (IsOver()) return false;
     if (!beats->replies.empty() || beats->end) return true;
     const int64_t now = Now();
     int64_t due = beats->unanswered_at + kBeatNanos;
@@ -421,6 +433,7 @@ void Pass::AwaitEnd(Beats& beats) {
 void Pass::BeatUntilOver() {
   int64_t wait = kMinWaitNanos;
   int64_t failing_since = 0;
+  bool is_answered = false;  // any beat
   auto beats = std::make_shared<Beats>();
   while (true) {
     std::deque<ClientReply> replies;
@@ -432,7 +445,7 @@ void Pass::BeatUntilOver() {
       }
       replies.swap(beats->replies);
       if (!replies.empty()) {
-        beats->is_answered = true;
+        is_answered = true;
         beats->unanswered_at = 0;
       }
     }
@@ -446,10 +459,10 @@ void Pass::BeatUntilOver() {
     MutexLock lock(&mutex_);
     const absl::Status status = *beats->end;
     // A word that was good may have been replaced: another is shown then.
-    const bool is_old_word =
-        beats->is_answered && absl::IsUnauthenticated(status);
-    if (!IsWorthAnotherTry(status) && !absl::IsResourceExhausted(status) &&
-        !is_old_word) {
+    const bool is_old_word = is_answered && absl::IsUnauthenticated(status);
+    // The other end has no reason to end it well.
+    if (!status.ok() && !IsWorthAnotherTry(status) &&
+        !absl::IsResourceExhausted(status) && !is_old_word) {
       failure_ = status;
       woken = WakeReader();
       return;
@@ -463,7 +476,9 @@ void Pass::BeatUntilOver() {
           "the dispatcher at ", options_.link->address(), " does not answer: ",
           status.message(), "; reading goes on from the workers"));
     }
-    changed_.WaitFor(&mutex_, wait);
+    while (!IsOver() && Now() < now + wait) {
+      changed_.WaitFor(&mutex_, now + wait - Now());
+    }
     wait = std::min(wait * 2, kMaxWaitNanos);
   }
 }
@@ -478,7 +493,7 @@ void Pass::OnReply(const ClientReply& reply) {
     for (const uint64_t bundle : actions.stop) {
       const auto reader = readers_.find(bundle);
       if (reader == readers_.end()) continue;
-      if (reader->second.reading != nullptr) reader->second.reading->Stop();
+      StopReading(reader->second);
       readers_.erase(reader);
     }
     for (const Finished& dropped : actions.dropped) {
@@ -499,6 +514,16 @@ std::vector<plan::Offer> Pass::offers() const {
   return offers_;
 }
 
+void Pass::StopReading(const Reader& reader) {
+  if (reader.reading == nullptr) return;
+  reader.reading->Stop();
+  // A frame may be on its way that nobody will know to release: the end of the
+  // connection does, when the last that looks at its memory has gone.
+  if (reader.memory != nullptr) {
+    options_.link->Forget(reader.address, reader.memory);
+  }
+}
+
 void Pass::StartReading(const ClientState::Read& read) {
   ReadRequest first;
   // Known before the first frame is asked for, which may be large.
@@ -510,8 +535,9 @@ void Pass::StartReading(const ClientState::Read& read) {
   {
     MutexLock lock(&mutex_);
     *first.mutable_epoch() = client_->epoch();
+    ++num_readings_;
     Reader& reader = readers_[read.bundle];
-    if (reader.reading != nullptr) reader.reading->Stop();
+    StopReading(reader);
     reader = {nullptr, read.attempt, read.address, memory};
   }
   first.set_bundle(read.bundle);
@@ -530,9 +556,8 @@ void Pass::StartReading(const ClientState::Read& read) {
     OnReadingDone(read.bundle, read.attempt, channel.status());
     return;
   }
-  std::shared_ptr<Reading> reading =
-      Reading::Start(*channel, options_.link->credentials(), std::move(first),
-                     memory, weak_from_this());
+  std::shared_ptr<Reading> reading = Reading::Start(
+      *channel, options_.link->credentials(), std::move(first), memory, *this);
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(read.bundle);
   if (reader == readers_.end() || reader->second.attempt != read.attempt) {
@@ -557,6 +582,10 @@ void Pass::SayGoodbye() {
   }
   for (auto& [bundle, reader] : readers) {
     if (reader.reading != nullptr) reader.reading->Stop();
+  }
+  {
+    MutexLock lock(&mutex_);
+    while (num_readings_ > 0) changed_.Wait(&mutex_);
   }
   // Else it may be restored from a checkpoint, and keeps what is its own.
   if (!is_said) return;

@@ -60,20 +60,20 @@ class SliceReader final {
 }  // namespace
 
 Reading::Reading(ReadRequest first, std::shared_ptr<WorkerMemory> memory,
-                 std::weak_ptr<ReadingSink> sink)
+                 ReadingSink& sink)
     : bundle_(first.bundle()),
       attempt_(first.attempt()),
       memory_(std::move(memory)),
-      sink_(std::move(sink)),
+      sink_(sink),
       next_(std::move(first)) {}
 
 std::shared_ptr<Reading> Reading::Start(
     const std::shared_ptr<grpc::Channel>& channel,
     const rpc::Credentials& credentials, ReadRequest first,
-    std::shared_ptr<WorkerMemory> memory, std::weak_ptr<ReadingSink> sink) {
+    std::shared_ptr<WorkerMemory> memory, ReadingSink& sink) {
   if (memory != nullptr) first.set_local_key(memory->key());
   std::shared_ptr<Reading> reading(
-      new Reading(std::move(first), std::move(memory), std::move(sink)));
+      new Reading(std::move(first), std::move(memory), sink));
   reading->self_ = reading;
   rpc::Prepare(reading->context_, credentials);
   grpc::GenericStub stub(channel);
@@ -146,7 +146,8 @@ absl::Status Reading::TakePiece() {
         Buffer bytes,
         memory_->Find(head.place().segment(), head.place().offset(),
                       head.plain_bytes(), head.place().frame()));
-    return TakeFrame(head, std::move(bytes));
+    sink_.OnFrame(bundle_, attempt_, head, std::move(bytes));
+    return absl::OkStatus();
   }
   const size_t piece = reader.left();
   if (piece != head.piece_bytes() ||
@@ -159,10 +160,8 @@ absl::Status Reading::TakePiece() {
           absl::StrCat("a frame must have at most ", kMaxFrameBytes,
                        " bytes; got ", head.frame_bytes()));
     }
-    const auto sink = sink_.lock();
-    if (sink == nullptr) return absl::CancelledError("nobody listens");
     frame_ = head.compression() == COMPRESSION_NONE
-                 ? sink->Allocate(head.frame_bytes())
+                 ? sink_.Allocate(head.frame_bytes())
                  : Buffer::Allocate(head.frame_bytes());
     frame_filled_ = 0;
   }
@@ -180,22 +179,19 @@ absl::Status Reading::TakePiece() {
   PENSTOCK_ASSIGN_OR_RETURN(Buffer bytes,
                             Unpack(head, std::exchange(frame_, Buffer())));
   frame_filled_ = 0;
-  return TakeFrame(head, std::move(bytes));
-}
-
-absl::Status Reading::TakeFrame(const FrameHeader& head, Buffer bytes) {
-  if (const auto sink = sink_.lock()) {
-    sink->OnFrame(bundle_, attempt_, head, std::move(bytes));
-  }
+  sink_.OnFrame(bundle_, attempt_, head, std::move(bytes));
   return absl::OkStatus();
 }
 
 void Reading::OnDone(const grpc::Status& status) {
-  const std::shared_ptr<Reading> self = std::move(self_);
-  if (const auto sink = sink_.lock()) {
-    sink->OnReadingDone(bundle_, attempt_,
-                        failure_.ok() ? rpc::FromGrpc(status) : failure_);
-  }
+  ReadingSink& sink = sink_;
+  const uint64_t bundle = bundle_;
+  const uint64_t attempt = attempt_;
+  const absl::Status why = failure_.ok() ? rpc::FromGrpc(status) : failure_;
+  // Which may be its end: a channel's last holder must not be one of gRPC's
+  // threads, and who hears that it is done may be the channel's next to last.
+  self_.reset();
+  sink.OnReadingDone(bundle, attempt, why);
 }
 
 }  // namespace penstock::service

@@ -19,8 +19,9 @@
 
 namespace penstock::service {
 
-// Whom a reading tells. Called from gRPC's threads, one call at a time for each
-// reading, and never from within a call of the reading's own methods.
+// Whom a reading tells, and who lives until it is done. Called from gRPC's
+// threads, one call at a time for each reading, and never from within a call of
+// the reading's own methods.
 class ReadingSink {
  public:
   virtual ~ReadingSink() = default;
@@ -30,7 +31,8 @@ class ReadingSink {
                        const FrameHeader& head, Buffer bytes) = 0;
   // Room for a frame, writable.
   virtual Buffer Allocate(size_t size) = 0;
-  // Nothing more comes. OK: the frame before was the bundle's last.
+  // Nothing more comes, and the reading holds nothing any more. OK: the frame
+  // before was the bundle's last.
   virtual void OnReadingDone(uint64_t bundle, uint64_t attempt,
                              const absl::Status& status) = 0;
 };
@@ -44,7 +46,7 @@ class Reading final
   static std::shared_ptr<Reading> Start(
       const std::shared_ptr<grpc::Channel>& channel,
       const rpc::Credentials& credentials, ReadRequest first,
-      std::shared_ptr<WorkerMemory> memory, std::weak_ptr<ReadingSink> sink);
+      std::shared_ptr<WorkerMemory> memory, ReadingSink& sink);
 
   void AddCredit(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // The sink hears no more frames, but still that it is done.
@@ -52,7 +54,7 @@ class Reading final
 
  private:
   Reading(ReadRequest first, std::shared_ptr<WorkerMemory> memory,
-          std::weak_ptr<ReadingSink> sink);
+          ReadingSink& sink);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -60,13 +62,12 @@ class Reading final
 
   // Takes in one message; an error ends the reading.
   absl::Status TakePiece() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status TakeFrame(const FrameHeader& head, Buffer bytes);
   void WriteIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t bundle_;
   const uint64_t attempt_;
   const std::shared_ptr<WorkerMemory> memory_;
-  const std::weak_ptr<ReadingSink> sink_;
+  ReadingSink& sink_;
   grpc::ClientContext context_;
   // Touched by the one reaction that is under way.
   grpc::ByteBuffer incoming_;

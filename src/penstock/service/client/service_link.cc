@@ -137,7 +137,9 @@ void ServiceLink::OnSocket(const std::string& address,
       WorkerMemory::Connect(socket, frames_);
   if (!memory.ok()) return;
   MutexLock lock(&mutex_);
-  memories_[address].memory = *std::move(memory);
+  // Another worker may have come to that address meanwhile.
+  Memory& known = memories_[address];
+  if (known.socket == socket) known.memory = *std::move(memory);
 }
 
 }  // namespace penstock::service

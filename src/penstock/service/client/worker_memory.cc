@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -24,7 +23,8 @@ std::string_view BytesOf(const LocalMessage& message) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<WorkerMemory>> WorkerMemory::Connect(
-    const std::string& name, const std::shared_ptr<FrameMemory>& frames) {
+    const std::string& name, const std::shared_ptr<FrameMemory>& frames,
+    int patience_ms) {
   const auto failed = [&](absl::string_view what) {
     return absl::UnavailableError(
         absl::StrCat("cannot reach the worker's socket ", name, ": ", what));
@@ -42,20 +42,18 @@ absl::StatusOr<std::shared_ptr<WorkerMemory>> WorkerMemory::Connect(
       connect(socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
     return failed(std::strerror(errno));
   }
-  // A worker that hangs must not hang its readers: their beats find another.
-  const timeval patience = {.tv_sec = 2, .tv_usec = 0};
-  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience,
-             sizeof(patience));
   uint32_t head[2] = {};
-  PENSTOCK_RETURN_IF_ERROR(
-      ReceiveAll(socket.get(), reinterpret_cast<char*>(head), sizeof(head)));
+  PENSTOCK_RETURN_IF_ERROR(ReceiveAll(socket.get(),
+                                      reinterpret_cast<char*>(head),
+                                      sizeof(head), nullptr, patience_ms));
   if (head[0] != kLocalMagic || head[1] != kLocalKeyBytes) {
     return failed("it speaks otherwise");
   }
   std::string key(kLocalKeyBytes, '\0');
-  PENSTOCK_RETURN_IF_ERROR(ReceiveAll(socket.get(), key.data(), key.size()));
+  PENSTOCK_RETURN_IF_ERROR(
+      ReceiveAll(socket.get(), key.data(), key.size(), nullptr, patience_ms));
   return std::shared_ptr<WorkerMemory>(
-      new WorkerMemory(std::move(socket), std::move(key), frames));
+      new WorkerMemory(std::move(socket), std::move(key), frames, patience_ms));
 }
 
 WorkerMemory::~WorkerMemory() {
@@ -71,13 +69,18 @@ absl::StatusOr<WorkerMemory::Segment> WorkerMemory::Map(uint32_t segment) {
   }
   {
     MutexLock lock(&send_mutex_);
-    PENSTOCK_RETURN_IF_ERROR(
-        SendAll(socket_.get(), BytesOf({kWantSegment, 0, segment})));
+    PENSTOCK_ASSIGN_OR_RETURN(
+        const bool is_sent,
+        TrySend(socket_.get(), BytesOf({kWantSegment, 0, segment})));
+    if (!is_sent) {
+      return absl::UnavailableError("the worker takes no messages");
+    }
   }
   LocalMessage answer = {};
   std::vector<Descriptor> fds;
-  PENSTOCK_RETURN_IF_ERROR(ReceiveAll(
-      socket_.get(), reinterpret_cast<char*>(&answer), sizeof(answer), &fds));
+  PENSTOCK_RETURN_IF_ERROR(ReceiveAll(socket_.get(),
+                                      reinterpret_cast<char*>(&answer),
+                                      sizeof(answer), &fds, patience_ms_));
   if (answer.segment != segment || answer.value == 0 || fds.size() != 1) {
     return absl::UnavailableError("the worker has no such segment of memory");
   }
@@ -128,8 +131,15 @@ void WorkerMemory::Release(const std::byte* data, uint64_t frame) {
     if (kept_.contains(data)) return;
   }
   MutexLock lock(&send_mutex_);
-  // A worker that is gone has nothing to free.
-  SendAll(socket_.get(), BytesOf({kReleaseFrame, 0, frame})).IgnoreError();
+  released_.push_back(frame);
+  while (!released_.empty()) {
+    const absl::StatusOr<bool> is_sent =
+        TrySend(socket_.get(), BytesOf({kReleaseFrame, 0, released_.front()}));
+    // A worker that is gone has nothing to free, and one that hangs hears of it
+    // with the next.
+    if (is_sent.ok() && !*is_sent) return;
+    released_.pop_front();
+  }
 }
 
 }  // namespace penstock::service

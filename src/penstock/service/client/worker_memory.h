@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -25,9 +26,12 @@ class WorkerMemory final : public Lender,
  public:
   // What the worker's socket of this name gives. Unavailable if there is none
   // that this process can reach, as on another host. `frames`, which may be
-  // null, hands on to the trainer what is as the worker made it.
+  // null, hands on to the trainer what is as the worker made it. A worker that
+  // hangs must not hang its readers, whose beats find another: nothing takes
+  // longer than `patience_ms`.
   static absl::StatusOr<std::shared_ptr<WorkerMemory>> Connect(
-      const std::string& name, const std::shared_ptr<FrameMemory>& frames);
+      const std::string& name, const std::shared_ptr<FrameMemory>& frames,
+      int patience_ms = 2'000);
   ~WorkerMemory() override;
 
   // The word that shows a worker that its memory is at hand here.
@@ -47,8 +51,11 @@ class WorkerMemory final : public Lender,
     uint64_t size = 0;
   };
   WorkerMemory(Descriptor socket, std::string key,
-               const std::shared_ptr<FrameMemory>& frames)
-      : socket_(std::move(socket)), key_(std::move(key)), frames_(frames) {}
+               const std::shared_ptr<FrameMemory>& frames, int patience_ms)
+      : socket_(std::move(socket)),
+        key_(std::move(key)),
+        frames_(frames),
+        patience_ms_(patience_ms) {}
   absl::StatusOr<Segment> Map(uint32_t segment)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const std::byte* data, uint64_t frame)
@@ -57,7 +64,10 @@ class WorkerMemory final : public Lender,
   const Descriptor socket_;
   const std::string key_;
   const std::weak_ptr<FrameMemory> frames_;
+  const int patience_ms_;
   Mutex send_mutex_;
+  // Frames that the worker is still to be told of.
+  std::deque<uint64_t> released_ ABSL_GUARDED_BY(send_mutex_);
   Mutex kept_mutex_;
   std::set<const std::byte*> kept_ ABSL_GUARDED_BY(kept_mutex_);
   Mutex mutex_;

@@ -101,8 +101,13 @@ class BeatStream final
 
   void OnAnswer(uint64_t number, const absl::StatusOr<Reply>& reply) {
     MutexLock lock(&mutex_);
-    if (is_ended_ || number != last_) return;  // or a newer one is there
-    if (!reply.ok()) return EndLocked(reply.status());
+    // One that crosses the next beat counts: who gave it takes it for told.
+    if (is_ended_ || number < answered_) return;
+    if (!reply.ok()) {
+      if (number == last_) EndLocked(reply.status());
+      return;
+    }
+    answered_ = number;
     if (is_writing_) {
       next_ = *reply;
     } else {
@@ -141,9 +146,10 @@ class BeatStream final
   std::optional<Key> key_;  // set before `call_`, and the same from then on
 
   Mutex mutex_;
-  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;     // beat that was handed over
-  uint64_t call_ ABSL_GUARDED_BY(mutex_) = 0;     // it, as `beats_` knows it
-  bool is_held_ ABSL_GUARDED_BY(mutex_) = false;  // `beat_`, for now
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;      // beat that was handed over
+  uint64_t call_ ABSL_GUARDED_BY(mutex_) = 0;      // it, as `beats_` knows it
+  uint64_t answered_ ABSL_GUARDED_BY(mutex_) = 0;  // beat, the last one
+  bool is_held_ ABSL_GUARDED_BY(mutex_) = false;   // `beat_`, for now
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;  // `reply_`
   Reply reply_ ABSL_GUARDED_BY(mutex_);
   std::optional<Reply> next_ ABSL_GUARDED_BY(mutex_);  // waits for `reply_`

@@ -23,15 +23,15 @@ namespace {
 constexpr std::chrono::seconds kEndWithin(1);
 // Senders say of themselves that they are there; an answer shows them that the
 // dispatcher is.
-constexpr int64_t kClientWaitMillis = 5'000;
+constexpr int64_t kAnswerMillis = 5'000;
 // Of connections that say nothing: who has gone without a word is found out.
 constexpr int kPingMillis = 30'000;
 constexpr int kPingTimeoutMillis = 15'000;
 
 ParkedBeats::Settings BeatSettings(const DispatcherState::Settings& settings) {
   ParkedBeats::Settings beats;
-  beats.worker_wait_ms = settings.lease_ms;
-  beats.client_wait_ms = kClientWaitMillis;
+  beats.worker_wait_ms = std::min<int64_t>(settings.lease_ms, kAnswerMillis);
+  beats.client_wait_ms = kAnswerMillis;
   return beats;
 }
 

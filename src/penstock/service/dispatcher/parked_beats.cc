@@ -32,6 +32,13 @@ ParkedBeats::Told::Told(const ClientReply& reply) {
   others.clear_low();
   others.clear_taken();
   others.clear_assigned();
+  // Its figures change with every report of a worker.
+  for (plan::Offer& offer : *others.mutable_offers()) {
+    offer.clear_bytes_low();
+    offer.clear_bytes_high();
+    offer.clear_cpu_seconds();
+    offer.clear_cpu_share();
+  }
   rest = HashBytes(Bytes(others));
   for (const ClientReply::Assigned& each : reply.assigned()) {
     assigned[each.bundle()] = Combine(
@@ -205,6 +212,13 @@ uint64_t ParkedBeats::OnClient(ClientBeat beat, Answer<ClientReply> answer,
                 std::move(answer), is_first);
 }
 
+template <typename Key>
+bool ParkedBeats::IsLast(const Key& key, uint64_t call) {
+  auto& senders = DeskOf(key).senders;
+  const auto it = senders.find(key);
+  return it != senders.end() && it->second.call == call;
+}
+
 void ParkedBeats::Ask(uint64_t worker,
                       const std::shared_ptr<const WorkerBeat>& beat,
                       uint64_t call, int64_t heard_ms) {
@@ -214,6 +228,7 @@ void ParkedBeats::Ask(uint64_t worker,
   size_t others;
   {
     MutexLock lock(&mutex_);
+    if (!IsLast(worker, call)) return;
     others = workers_.senders.size();
   }
   const uint32_t most =
@@ -230,6 +245,10 @@ void ParkedBeats::Ask(uint64_t worker,
 void ParkedBeats::Ask(const ClientKey& key,
                       const std::shared_ptr<const ClientBeat>& beat,
                       uint64_t call, int64_t heard_ms) {
+  {
+    MutexLock lock(&mutex_);
+    if (!IsLast(key, call)) return;
+  }
   dispatcher_->OnClient(*beat, heard_ms, [this, key, call](const auto& reply) {
     Judge(key, call, reply);
   });

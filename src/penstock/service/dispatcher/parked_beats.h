@@ -145,6 +145,12 @@ class ParkedBeats final {
       ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename Reply, typename Key>
   void ForgetCall(const Key& key, uint64_t call) ABSL_LOCKS_EXCLUDED(mutex_);
+  // No newer beat of its sender has come.
+  template <typename Key>
+  bool IsLast(const Key& key, uint64_t call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a call that is the last no more, nothing happens: what an older beat
+  // says must not take the place of what a newer one has said.
   void Ask(uint64_t worker, const std::shared_ptr<const WorkerBeat>& beat,
            uint64_t call, int64_t heard_ms) ABSL_LOCKS_EXCLUDED(mutex_);
   void Ask(const ClientKey& key, const std::shared_ptr<const ClientBeat>& beat,

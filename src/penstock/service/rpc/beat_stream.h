@@ -46,10 +46,13 @@ class BeatStream final : public grpc::ClientBidiReactor<Beat, Reply> {
     return stream;
   }
 
-  void Send(Beat beat) ABSL_LOCKS_EXCLUDED(mutex_) {
+  // False: it takes the place of one that was not sent.
+  bool Send(Beat beat) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
+    const bool is_next = !next_;
     next_ = std::move(beat);
     WriteIfDue();
+    return is_next;
   }
   // on_end() hears of it soon.
   void Cancel() { context_.TryCancel(); }

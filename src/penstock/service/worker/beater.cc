@@ -166,7 +166,12 @@ void Beater::Loop() {
 }
 
 void Beater::Send() {
-  WorkerBeat beat = options_.make_beat();
+  bool says_all;
+  {
+    MutexLock lock(&mutex_);
+    says_all = std::exchange(is_unheard_, false);
+  }
+  WorkerBeat beat = options_.make_beat(says_all);
   MutexLock lock(&mutex_);
   if (is_ending_) return;
   if (unanswered_ns_ == 0) unanswered_ns_ = sent_ns_;
@@ -183,8 +188,8 @@ void Beater::Send() {
   } else if (sent_ns_ - unanswered_ns_ > kDeadlineNanos) {
     is_overdue_ = true;
     stream_->Cancel();
-  } else {
-    stream_->Send(std::move(beat));
+  } else if (!stream_->Send(std::move(beat))) {
+    is_unheard_ = true;
   }
 }
 
@@ -239,6 +244,7 @@ void Beater::OnEnd(absl::Status status) {
   not_before_ns_ = SteadyClock().NowNanos() + BackoffNanos();
   ++failures_;
   unanswered_ns_ = 0;
+  is_unheard_ = true;
   is_poked_ = true;
   if (is_refused) is_ending_ = true;
   // It holds the channel, whose last holder must not be one of gRPC's threads:

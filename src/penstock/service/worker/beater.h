@@ -27,7 +27,8 @@ class Beater final {
     std::string version;  // of the product, for people
     rpc::Credentials credentials;
     // Called by threads of its own, without locks.
-    std::function<WorkerBeat()> make_beat;
+    // `says_all`: the one before may not have been heard.
+    std::function<WorkerBeat(bool says_all)> make_beat;
     std::function<void(const WorkerReply&)> on_reply;
     // The dispatcher cannot be talked to, ever. Nothing is sent any more.
     std::function<void(const absl::Status&)> on_refused;
@@ -72,6 +73,7 @@ class Beater final {
   int64_t lease_ns_ ABSL_GUARDED_BY(mutex_);
   int64_t unanswered_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // since then; 0: none is
   bool is_overdue_ ABSL_GUARDED_BY(mutex_) = false;  // an answer, for too long
+  bool is_unheard_ ABSL_GUARDED_BY(mutex_) = true;   // the last beat, perhaps
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_been_answered_ ABSL_GUARDED_BY(mutex_) = false;  // a beat
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);

@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(
   beats.credentials = credentials;
   beats.address = worker->options_.dispatcher;
   WorkerServer* self = worker.get();
-  beats.make_beat = [self] { return self->MakeBeat(); };
+  beats.make_beat = [self](bool says_all) { return self->MakeBeat(says_all); };
   beats.on_reply = [self](const WorkerReply& reply) { self->OnReply(reply); };
   beats.on_refused = [self](const absl::Status& why) {
     self->log_.Write("refused_by_dispatcher",
@@ -241,11 +241,11 @@ WorkerServer::Key WorkerServer::KeyOf(const Lease& lease) {
   return {epoch.run(), epoch.epoch(), epoch.generation(), lease.bundle()};
 }
 
-WorkerBeat WorkerServer::MakeBeat() {
+WorkerBeat WorkerServer::MakeBeat(bool says_all) {
   MutexLock lock(&mutex_);
   WorkerBeat beat = state_->MakeBeat();
   const int64_t now = SteadyClock().NowNanos();
-  if (now - work_said_ns_ >= kWorkNanos) {
+  if (says_all || now - work_said_ns_ >= kWorkNanos) {
     work_said_ns_ = now;
     for (Work& work : ledger_.Report()) *beat.add_work() = std::move(work);
   }

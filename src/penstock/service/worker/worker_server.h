@@ -162,7 +162,7 @@ class WorkerServer final {
   // One that nobody else draws; never 0.
   static uint64_t NewWord();
 
-  WorkerBeat MakeBeat() ABSL_LOCKS_EXCLUDED(mutex_);
+  WorkerBeat MakeBeat(bool says_all) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnReply(const WorkerReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void Find(const EpochId& epoch, uint64_t bundle, uint64_t from,
             ReadContext::Found found) ABSL_LOCKS_EXCLUDED(mutex_);
