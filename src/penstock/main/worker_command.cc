@@ -55,6 +55,11 @@ absl::Status Check(const Settings& settings) {
   if (settings.text("dispatcher").empty()) {
     return absl::InvalidArgumentError("expected --dispatcher HOST:PORT");
   }
+  if (settings.number("frame-port") > 65'535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--frame-port must be at most 65535; got ",
+                     settings.number("frame-port")));
+  }
   const std::string listen = settings.text("listen");
   if (IsEverywhere(listen) && settings.text("advertise").empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -140,6 +145,8 @@ WorkerServer::Options OptionsOf(const Settings& settings) {
                        : FindProgram(settings.text("python"));
   options.python_bytes = settings.number("python-memory");
   const rpc::ServerSecurity security = SecurityOf(settings);
+  options.has_frame_socket = security.ca_file.empty();
+  options.frame_port = static_cast<uint16_t>(settings.number("frame-port"));
   options.credentials = {security.ca_file, security.cert_file,
                          security.key_file, security.token_file, "worker"};
   return options;
@@ -213,6 +220,9 @@ const Schema& WorkerSchema() {
            "whose work it does; needed"},
           {"listen", SettingKind::kText, "HOST:PORT", "127.0.0.1:0",
            "where it is read from; port 0: one that is free"},
+          {"frame-port", SettingKind::kNumber, "PORT", "0",
+           "where frames are read beside --listen, without TLS; 0: one that "
+           "is free"},
           {"advertise", SettingKind::kText, "HOST[:PORT]", "",
            "what trainers reach it by; none: as in --listen"},
           {"allow", SettingKind::kTexts, "DIR", "",

@@ -522,7 +522,11 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     WarnOfMissed();
     woken = WakeReader();
   }
-  if (is_first) options_.link->OnWorkerAnswer(address);
+  if (!is_first) return;
+  options_.link->OnWorkerAnswer(address);
+  if (head.frame_port() != 0) {
+    options_.link->OnFramePort(address, head.frame_port());
+  }
 }
 
 Buffer Pass::Allocate(size_t size) {

@@ -122,6 +122,7 @@ class Pass final : public ReadingSink,
     uint64_t attempt = 0;
     std::string address;
     std::shared_ptr<WorkerMemory> memory;  // that it looks at; null: none
+    std::shared_ptr<WorkerSocket> socket;  // that it reads over; null: none
     bool has_come = false;                 // a frame of it
     uint64_t owed = 0;  // credit for frames that came before `reading` was set
 

@@ -123,13 +123,20 @@ void Pass::EndReading(uint64_t bundle, uint64_t attempt,
   if (!status.ok() && ended.memory != nullptr) {
     options_.link->Forget(ended.address, ended.memory);
   }
+  // A key that a worker in the place of another does not know.
+  if (absl::IsAborted(status) && ended.socket != nullptr) {
+    options_.link->Forget(ended.address, ended.socket);
+  }
   if (is_closing_ || client_ == nullptr) return;
   if (absl::IsUnavailable(status)) LookAtWorker(ended.address, status);
   client_->OnBroken(bundle, attempt, std::string(status.message()));
+  // A word that was good before may be so again: files of words change.
+  const bool is_old_word = absl::IsUnauthenticated(status) &&
+                           options_.link->HasAnswered(ended.address);
   // What computing the bundle came to is not the worker's fault.
-  if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
-      !absl::IsDataLoss(status) && !absl::IsAborted(status) &&
-      client_->is_wanted(bundle)) {
+  if (!status.ok() && !IsWorthAnotherTry(status) && !is_old_word &&
+      !absl::IsNotFound(status) && !absl::IsDataLoss(status) &&
+      !absl::IsAborted(status) && client_->is_wanted(bundle)) {
     failure_ = status;
   }
   Tell(/*is_urgent=*/!status.ok());
@@ -532,13 +539,15 @@ void Pass::StartReading(const ClientState::Read& read) {
   }
   const std::shared_ptr<WorkerMemory> memory =
       options_.link->MemoryOf(read.address);
+  const std::shared_ptr<WorkerSocket> socket =
+      memory == nullptr ? options_.link->SocketOf(read.address) : nullptr;
   {
     MutexLock lock(&mutex_);
     *first.mutable_epoch() = client_->epoch();
     ++num_readings_;
     Reader& reader = readers_[read.bundle];
     StopReading(reader);
-    reader = {nullptr, read.attempt, read.address, memory};
+    reader = {nullptr, read.attempt, read.address, memory, socket};
   }
   first.set_bundle(read.bundle);
   first.set_attempt(read.attempt);
@@ -556,8 +565,9 @@ void Pass::StartReading(const ClientState::Read& read) {
     OnReadingDone(read.bundle, read.attempt, channel.status());
     return;
   }
-  std::shared_ptr<Reading> reading = Reading::Start(
-      *channel, options_.link->credentials(), std::move(first), memory, *this);
+  std::shared_ptr<Reading> reading =
+      Reading::Start(*channel, options_.link->credentials(), std::move(first),
+                     memory, socket, *this);
   MutexLock lock(&mutex_);
   const auto reader = readers_.find(read.bundle);
   if (reader == readers_.end() || reader->second.attempt != read.attempt) {

@@ -17,7 +17,6 @@ namespace penstock::service {
 namespace {
 
 constexpr char kMethod[] = "/penstock.service.Worker/Read";
-constexpr size_t kMaxHeaderBytes = 1 << 16;
 
 grpc::ByteBuffer ToByteBuffer(const ReadRequest& request) {
   const std::string bytes = request.SerializeAsString();
@@ -60,26 +59,39 @@ class SliceReader final {
 }  // namespace
 
 Reading::Reading(ReadRequest first, std::shared_ptr<WorkerMemory> memory,
-                 ReadingSink& sink)
+                 std::shared_ptr<WorkerSocket> socket, ReadingSink& sink)
     : bundle_(first.bundle()),
       attempt_(first.attempt()),
       memory_(std::move(memory)),
+      socket_(std::move(socket)),
       sink_(sink),
       next_(std::move(first)) {}
 
 std::shared_ptr<Reading> Reading::Start(
     const std::shared_ptr<grpc::Channel>& channel,
     const rpc::Credentials& credentials, ReadRequest first,
-    std::shared_ptr<WorkerMemory> memory, ReadingSink& sink) {
-  if (memory != nullptr) first.set_local_key(memory->key());
-  std::shared_ptr<Reading> reading(
-      new Reading(std::move(first), std::move(memory), sink));
+    std::shared_ptr<WorkerMemory> memory, std::shared_ptr<WorkerSocket> socket,
+    ReadingSink& sink) {
+  if (memory != nullptr) {
+    first.set_local_key(memory->key());
+    socket.reset();
+  }
+  std::shared_ptr<Reading> reading(new Reading(
+      std::move(first), std::move(memory), std::move(socket), sink));
   reading->self_ = reading;
   rpc::Prepare(reading->context_, credentials);
   grpc::GenericStub stub(channel);
   stub.PrepareBidiStreamingCall(&reading->context_, kMethod, {}, reading.get());
   {
     MutexLock lock(&reading->mutex_);
+    if (reading->socket_ != nullptr) {
+      // One that has ended meanwhile is not used.
+      if (const auto number = reading->socket_->Add(reading)) {
+        reading->reading_ = *number;
+        reading->next_.set_frame_key(reading->socket_->key());
+        reading->next_.set_reading(*number);
+      }
+    }
     reading->AddHold();  // credit is written from outside of reactions
     reading->WriteIfDue();
   }
@@ -89,7 +101,12 @@ std::shared_ptr<Reading> Reading::Start(
 }
 
 void Reading::WriteIfDue() {
-  if (!has_next_ || is_writing_ || has_ended_) return;
+  if (is_writing_ || has_ended_) return;
+  if (has_had_all_) {
+    if (!std::exchange(is_half_closed_, true)) StartWritesDone();
+    return;
+  }
+  if (!has_next_) return;
   outgoing_ = ToByteBuffer(next_);
   next_.Clear();
   has_next_ = false;
@@ -113,8 +130,13 @@ void Reading::OnWriteDone(bool ok) {
 }
 
 void Reading::OnReadDone(bool ok) {
-  if (ok && failure_.ok()) failure_ = TakePiece();
-  if (ok && failure_.ok()) {
+  bool is_well = ok;
+  if (ok) {
+    MutexLock lock(&piece_mutex_);
+    if (failure_.ok()) failure_ = TakeMessage();
+    is_well = failure_.ok();
+  }
+  if (is_well) {
     incoming_.Clear();
     StartRead(&incoming_);
     return;
@@ -127,7 +149,7 @@ void Reading::OnReadDone(bool ok) {
   RemoveHold();
 }
 
-absl::Status Reading::TakePiece() {
+absl::Status Reading::TakeMessage() {
   SliceReader reader(incoming_);
   uint32_t before[2] = {};
   if (reader.left() < sizeof(before)) return Damaged("it has no header");
@@ -149,17 +171,25 @@ absl::Status Reading::TakePiece() {
     sink_.OnFrame(bundle_, attempt_, head, std::move(bytes));
     return absl::OkStatus();
   }
-  const size_t piece = reader.left();
-  if (piece != head.piece_bytes() ||
-      head.piece_offset() + piece > head.frame_bytes()) {
+  if (reader.left() != head.piece_bytes()) {
+    return Damaged("a piece has another size than it says");
+  }
+  PENSTOCK_ASSIGN_OR_RETURN(Buffer piece, BeginPiece(head));
+  reader.Copy(piece.MutableAs<char>(), piece.size());
+  return EndPiece(head);
+}
+
+absl::StatusOr<Buffer> Reading::BeginPiece(const FrameHeader& head) {
+  if (head.frame_bytes() > kMaxFrameBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a frame must have at most ", kMaxFrameBytes,
+                     " bytes; got ", head.frame_bytes()));
+  }
+  if (head.piece_bytes() > head.frame_bytes() ||
+      head.piece_offset() > head.frame_bytes() - head.piece_bytes()) {
     return Damaged("a piece has another size than it says");
   }
   if (head.piece_offset() == 0) {
-    if (head.frame_bytes() > kMaxFrameBytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a frame must have at most ", kMaxFrameBytes,
-                       " bytes; got ", head.frame_bytes()));
-    }
     frame_ = head.compression() == COMPRESSION_NONE
                  ? sink_.Allocate(head.frame_bytes())
                  : Buffer::Allocate(head.frame_bytes());
@@ -169,12 +199,16 @@ absl::Status Reading::TakePiece() {
       frame_.size() != head.frame_bytes()) {
     return Damaged("a piece is missing");
   }
-  auto* at = frame_.MutableAs<char>() + frame_filled_;
-  reader.Copy(at, piece);
-  if (io::Crc32c(std::string_view(at, piece)) != head.crc32c()) {
+  return frame_.Slice(frame_filled_, head.piece_bytes());
+}
+
+absl::Status Reading::EndPiece(const FrameHeader& head) {
+  const std::string_view piece(frame_.As<char>() + frame_filled_,
+                               head.piece_bytes());
+  if (io::Crc32c(piece) != head.crc32c()) {
     return Damaged("its checksum does not match");
   }
-  frame_filled_ += piece;
+  frame_filled_ += piece.size();
   if (frame_filled_ < head.frame_bytes()) return absl::OkStatus();
   PENSTOCK_ASSIGN_OR_RETURN(Buffer bytes,
                             Unpack(head, std::exchange(frame_, Buffer())));
@@ -183,11 +217,45 @@ absl::Status Reading::TakePiece() {
   return absl::OkStatus();
 }
 
+std::optional<Buffer> Reading::OnPieceStart(const FrameHeader& head) {
+  MutexLock lock(&piece_mutex_);
+  if (is_done_ || !failure_.ok()) return std::nullopt;
+  absl::StatusOr<Buffer> piece = BeginPiece(head);
+  if (piece.ok()) return *std::move(piece);
+  failure_ = piece.status();
+  context_.TryCancel();
+  return std::nullopt;
+}
+
+void Reading::OnPieceHere(const FrameHeader& head) {
+  MutexLock piece_lock(&piece_mutex_);
+  if (is_done_ || !failure_.ok()) return;
+  failure_ = EndPiece(head);
+  if (!failure_.ok()) return context_.TryCancel();
+  if (!head.is_end() || frame_filled_ > 0) return;
+  MutexLock lock(&mutex_);
+  has_had_all_ = true;
+  WriteIfDue();
+}
+
+void Reading::OnSocketEnd(const absl::Status& why) {
+  MutexLock lock(&piece_mutex_);
+  if (is_done_ || !failure_.ok()) return;
+  failure_ = why;
+  context_.TryCancel();
+}
+
 void Reading::OnDone(const grpc::Status& status) {
   ReadingSink& sink = sink_;
   const uint64_t bundle = bundle_;
   const uint64_t attempt = attempt_;
-  const absl::Status why = failure_.ok() ? rpc::FromGrpc(status) : failure_;
+  absl::Status why;
+  {
+    MutexLock lock(&piece_mutex_);
+    is_done_ = true;
+    why = failure_.ok() ? rpc::FromGrpc(status) : failure_;
+  }
+  if (reading_ != 0) socket_->Remove(reading_);
   // Which may be its end: a channel's last holder must not be one of gRPC's
   // threads, and who hears that it is done may be the channel's next to last.
   self_.reset();

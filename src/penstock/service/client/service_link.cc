@@ -84,6 +84,12 @@ void ServiceLink::OnWorkerAnswer(const std::string& address) {
   has_worker_answered_ = true;
 }
 
+bool ServiceLink::HasAnswered(const std::string& address) const {
+  MutexLock lock(&mutex_);
+  const auto it = workers_.find(address);
+  return it != workers_.end() && it->second.has_answered;
+}
+
 void ServiceLink::OnWorkerBroken(
     const std::string& address, const absl::Status& status,
     std::function<void(const absl::Status&, bool)> told) {
@@ -140,6 +146,42 @@ void ServiceLink::OnSocket(const std::string& address,
   // Another worker may have come to that address meanwhile.
   Memory& known = memories_[address];
   if (known.socket == socket) known.memory = *std::move(memory);
+}
+
+std::shared_ptr<WorkerSocket> ServiceLink::SocketOf(
+    const std::string& address) {
+  MutexLock lock(&mutex_);
+  const auto it = sockets_.find(address);
+  if (it == sockets_.end() || it->second.socket == nullptr) return nullptr;
+  if (it->second.socket->is_open()) return it->second.socket;
+  sockets_.erase(it);  // the next reading hears of a port again
+  return nullptr;
+}
+
+void ServiceLink::Forget(const std::string& address,
+                         const std::shared_ptr<WorkerSocket>& socket) {
+  MutexLock lock(&mutex_);
+  const auto it = sockets_.find(address);
+  if (it != sockets_.end() && it->second.socket == socket) sockets_.erase(it);
+}
+
+void ServiceLink::OnFramePort(const std::string& address, uint32_t port) {
+  if (!credentials_.ca_file.empty() || port > UINT16_MAX) return;
+  {
+    MutexLock lock(&mutex_);
+    Socket& known = sockets_[address];
+    if (known.port == port) return;
+    known = {port, nullptr};
+  }
+  std::thread([self = shared_from_this(), address, port] {
+    absl::StatusOr<std::shared_ptr<WorkerSocket>> socket =
+        WorkerSocket::Connect(address, static_cast<uint16_t>(port));
+    // Then frames come over gRPC: a port may be closed to this host.
+    if (!socket.ok()) return;
+    MutexLock lock(&self->mutex_);
+    Socket& known = self->sockets_[address];
+    if (known.port == port) known.socket = *std::move(socket);
+  }).detach();
 }
 
 }  // namespace penstock::service

@@ -3,6 +3,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "penstock/dispatcher.grpc.pb.h"
 #include "penstock/dispatcher.pb.h"
 #include "penstock/service/client/worker_memory.h"
+#include "penstock/service/client/worker_socket.h"
 #include "penstock/service/rpc/channel.h"
 
 namespace penstock::service {
@@ -49,6 +51,8 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
       const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
   // Something has come from it.
   void OnWorkerAnswer(const std::string& address) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasAnswered(const std::string& address) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // It could not be read from. Unless something has come from it before, looks
   // once why, in a thread of its own, and calls `told` with the reason, and
   // whether it stops all reading: waiting does not mend it, and no other worker
@@ -65,6 +69,17 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   void Forget(const std::string& address,
               const std::shared_ptr<WorkerMemory>& memory)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The connection to the worker's frame socket, if there is one; null if not.
+  std::shared_ptr<WorkerSocket> SocketOf(const std::string& address)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The worker does not know that one.
+  void Forget(const std::string& address,
+              const std::shared_ptr<WorkerSocket>& socket)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // A worker has said which port its frame socket has: connects, in a thread of
+  // its own. Not where its other connections are encrypted.
+  void OnFramePort(const std::string& address, uint32_t port)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // A worker has said where its socket is.
   void OnSocket(const std::string& address, const std::string& socket)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -80,7 +95,7 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   const std::shared_ptr<FrameMemory> frames_;  // the trainer's, or null
   const std::unique_ptr<Dispatcher::Stub> stub_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::string plan_id_ ABSL_GUARDED_BY(mutex_);
   struct WorkerLink {
     std::shared_ptr<grpc::Channel> channel;
@@ -94,6 +109,11 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
     std::shared_ptr<WorkerMemory> memory;  // null: not at hand
   };
   std::map<std::string, Memory> memories_ ABSL_GUARDED_BY(mutex_);
+  struct Socket {
+    uint32_t port = 0;
+    std::shared_ptr<WorkerSocket> socket;  // null: not yet, or nobody answers
+  };
+  std::map<std::string, Socket> sockets_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock::service

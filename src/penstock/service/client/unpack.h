@@ -15,6 +15,8 @@ namespace penstock::service {
 // Frames are never larger: a header that says so is not believed.
 inline constexpr uint64_t kMaxFrameBytes = uint64_t{4} << 30;
 
+inline constexpr size_t kMaxHeaderBytes = 1 << 16;
+
 // DataLoss: a frame is not as it was sent.
 absl::Status Damaged(absl::string_view what);
 

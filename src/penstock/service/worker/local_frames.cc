@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "penstock/base/random_name.h"
 #include "penstock/base/status.h"
 
 namespace penstock::service {
@@ -22,16 +21,6 @@ namespace {
 
 // More are refused: a trainer has one.
 constexpr size_t kMaxConnections = 256;
-
-std::string RandomName(size_t bytes) {
-  std::string random(bytes, '\0');
-  size_t done = 0;
-  while (done < bytes) {
-    const ssize_t n = getrandom(random.data() + done, bytes - done, 0);
-    if (n > 0) done += static_cast<size_t>(n);
-  }
-  return absl::BytesToHexString(random);
-}
 
 absl::Status SystemFailure(const char* what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));

@@ -152,6 +152,10 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       MutexLock lock(&mutex_);
       if (call_ != nullptr) call_->Pump();
     }
+    void Sent(bool is_sent, size_t bytes, bool is_end) {
+      MutexLock lock(&mutex_);
+      if (call_ != nullptr) call_->OnSent(is_sent, bytes, is_end);
+    }
     void Found(std::shared_ptr<FrameSource> run, uint64_t from) {
       MutexLock lock(&mutex_);
       if (call_ != nullptr) call_->OnFound(std::move(run), from);
@@ -170,6 +174,17 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const int each : request.compressions()) {
       compressions_.push_back(static_cast<Compression>(each));
+    }
+    if (!request.frame_key().empty()) {
+      if (context_.sockets != nullptr) {
+        socket_ = context_.sockets->Find(request.frame_key());
+      }
+      reading_ = request.reading();
+      if (socket_ != nullptr) return absl::OkStatus();
+      return absl::AbortedError(
+          "frame_key must be one that the worker's frame socket gave to a "
+          "connection that still lives; got another\n  Read without a key, or "
+          "connect again.");
     }
     if (request.local_key().empty()) return absl::OkStatus();
     if (context_.local != nullptr) {
@@ -200,6 +215,10 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   void Pump() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     if (is_writing_ || is_ended_ || run_ == nullptr) return;
+    if (has_sent_end_) {
+      if (is_half_closed_) End(absl::OkStatus());
+      return;
+    }
     if (!sending_.has_value()) {
       if (credit_ <= 0) {
         const absl::Status status = run_->Check(bell_);
@@ -214,7 +233,11 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       if (!frame->has_value()) return;
       if (!Begin(**std::move(frame))) return;
     }
-    WritePiece();
+    if (socket_ != nullptr) {
+      SendFrame();
+    } else {
+      WritePiece();
+    }
   }
 
   // Whether the frame can be sent.
@@ -265,8 +288,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     sending.memory = std::move(kept);
   }
 
-  void WritePiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Sending& sending = *sending_;
+  static FrameHeader HeaderOf(const Sending& sending) {
     const OutFrame& frame = sending.frame;
     FrameHeader header;
     header.set_position(frame.position);
@@ -280,8 +302,54 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     header.set_plain_bytes(frame.bytes);
     header.set_chunk_bytes(frame.chunk_bytes);
     header.set_compression(sending.compression);
+    return header;
+  }
+
+  // The frame as a whole, over the socket.
+  void SendFrame() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    FrameSocket::Frame frame;
+    frame.reading = reading_;
+    frame.header = HeaderOf(*sending_);
+    frame.memory = std::move(sending_->memory);
+    frame.data = sending_->data;
+    frame.bytes = sending_->bytes;
+    frame.done = [bell = bell_, bytes = frame.bytes,
+                  is_end = sending_->frame.is_end](bool is_sent) {
+      bell->Sent(is_sent, bytes, is_end);
+    };
+    sending_.reset();
+    is_writing_ = true;
+    context_.socket_frames.fetch_add(1, std::memory_order_relaxed);
+    if (frame.bytes > 0) link_->OnWrite(SteadyClock().NowNanos());
+    if (!socket_->Send(std::move(frame))) End(SocketEnded());
+  }
+  void OnSent(bool is_sent, size_t bytes, bool is_end)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      MutexLock lock(&mutex_);
+      is_writing_ = false;
+      if (bytes > 0) {
+        link_->OnWritten(is_sent ? bytes : 0, SteadyClock().NowNanos());
+      }
+      if (!is_sent) return End(SocketEnded());
+      has_sent_end_ = is_end;
+    }
+    Pump();
+  }
+  static absl::Status SocketEnded() {
+    return absl::UnavailableError(
+        "the client's connection to the worker's frame socket has ended");
+  }
+
+  void WritePiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Sending& sending = *sending_;
+    const OutFrame& frame = sending.frame;
+    FrameHeader header = HeaderOf(sending);
     if (!std::exchange(has_said_socket_, true) && context_.local != nullptr) {
       header.set_local_socket(context_.local->name());
+    }
+    if (peer_ == nullptr && context_.sockets != nullptr) {
+      header.set_frame_port(context_.sockets->port());
     }
     size_t piece = 0;
     if (sending.place.has_value()) {
@@ -345,6 +413,9 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   int64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<FrameSource> run_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<LocalPeer> peer_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<FrameSocket> socket_ ABSL_GUARDED_BY(mutex_);
+  uint64_t reading_ ABSL_GUARDED_BY(mutex_) = 0;       // as its client calls it
+  bool has_sent_end_ ABSL_GUARDED_BY(mutex_) = false;  // over the socket
   std::vector<Compression> compressions_ ABSL_GUARDED_BY(mutex_);
   std::optional<Sending> sending_ ABSL_GUARDED_BY(mutex_);
   ByteBuffer message_ ABSL_GUARDED_BY(mutex_);      // being written

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "penstock/service.pb.h"
+#include "penstock/service/worker/frame_sockets.h"
 #include "penstock/service/worker/links.h"
 #include "penstock/service/worker/local_frames.h"
 #include "penstock/service/worker/out_frame.h"
@@ -37,10 +38,12 @@ struct ReadContext {
                              std::string_view method)>
       check_caller;
   std::function<WorkerReport()> report;
-  LocalFrames* local = nullptr;  // null: no socket on this host
+  LocalFrames* local = nullptr;     // null: no socket on this host
+  FrameSockets* sockets = nullptr;  // null: none for frames
   Links links;
   std::atomic<uint64_t> sent_frames{0};
-  std::atomic<uint64_t> sent_bytes{0};  // as they travel, or are shown
+  std::atomic<uint64_t> socket_frames{0};  // of them
+  std::atomic<uint64_t> sent_bytes{0};     // as they travel, or are shown
 };
 
 // Answers Read and GetState. `context` outlives it.

@@ -42,6 +42,7 @@ WorkerReport WorkerServer::Report() const {
   report.set_running(counted.running);
   report.set_computed(counted.computed);
   report.set_sent_frames(counted.sent_frames);
+  report.set_socket_frames(reads_.socket_frames.load());
   report.set_sent_bytes(counted.sent_bytes);
   report.set_output_bytes(counted.output_bytes);
   const engine::PaddingStats::Counts padding = padding_->Get();

@@ -163,7 +163,14 @@ absl::Status WorkerServer::Listen() {
     PENSTOCK_ASSIGN_OR_RETURN(local_,
                               LocalFrames::Start(memory_, shared_memory_));
   }
+  const std::string host =
+      options_.listen.substr(0, options_.listen.rfind(':'));
+  if (options_.has_frame_socket && !absl::StartsWith(host, "unix")) {
+    PENSTOCK_ASSIGN_OR_RETURN(frame_sockets_,
+                              FrameSockets::Start(host, options_.frame_port));
+  }
   reads_.local = local_.get();
+  reads_.sockets = frame_sockets_.get();
   reads_.check_caller = options_.check_caller;
   reads_.report = [this] { return Report(); };
   reads_.find = [this](const EpochId& epoch, uint64_t bundle, uint64_t from,
@@ -188,9 +195,7 @@ absl::Status WorkerServer::Listen() {
                      "machine's?"));
   }
   address_ = options_.advertise;
-  if (address_.empty()) {
-    address_ = options_.listen.substr(0, options_.listen.rfind(':'));
-  }
+  if (address_.empty()) address_ = host;
   if (address_.find(':') == std::string::npos ||
       absl::EndsWith(address_, "]")) {
     absl::StrAppend(&address_, ":", port);

@@ -30,6 +30,7 @@
 #include "penstock/service/rpc/channel.h"
 #include "penstock/service/worker/bundle_run.h"
 #include "penstock/service/worker/epoch_files.h"
+#include "penstock/service/worker/frame_sockets.h"
 #include "penstock/service/worker/local_frames.h"
 #include "penstock/service/worker/output_budget.h"
 #include "penstock/service/worker/plan_store.h"
@@ -88,6 +89,9 @@ class WorkerServer final {
     int64_t spill_bytes = 0;
     io::FileSystem* files = nullptr;  // null: those of this machine
     bool has_local_socket = true;
+    // Frames may go over connections of their own, which are not encrypted.
+    bool has_frame_socket = false;
+    uint16_t frame_port = 0;  // of it; 0: one that is free
   };
   struct Counters {
     uint64_t held = 0;
@@ -228,6 +232,7 @@ class WorkerServer final {
   std::unique_ptr<PlanStore> plans_;
   std::unique_ptr<EpochFilesStore> epochs_;
   std::unique_ptr<LocalFrames> local_;
+  std::unique_ptr<FrameSockets> frame_sockets_;
   ReadContext reads_;
   std::unique_ptr<Beater> beater_;
 
