@@ -45,6 +45,13 @@ def is_known(value: Any) -> bool:
     return _function_stand_in(value) is not None
 
 
+def is_constant(module: types.ModuleType, name: str) -> bool:
+    """Whether a module that has a stand-in has a constant of that name."""
+    if not is_known(module):
+        return False
+    return _is_constant(getattr(module, name, None))
+
+
 def imported(name: str) -> types.ModuleType | None:
     """The module of that name, if it has a stand-in and can be imported."""
     if name not in MODULES:

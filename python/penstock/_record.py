@@ -148,7 +148,9 @@ def _check(
     function: Callable[..., Any], may_be_foreign: bool = False
 ) -> _purity.Reached:
     try:
-        return _purity.check(users_own(function), may_be_foreign)
+        return _purity.check(
+            users_own(function), may_be_foreign, isinstance(function, Adapted)
+        )
     except _purity.TooDeepError:
         refusal = refused(
             UnsupportedFunctionError,

@@ -412,7 +412,7 @@ def test_a_pillow_that_is_not_known_runs_as_python(monkeypatch):
 
 
 def test_what_must_be_native_must_need_no_python():
-    with pytest.raises(ps.UnsupportedFunctionError, match="module io"):
+    with pytest.raises(ps.UnsupportedFunctionError, match="module PIL"):
         files(KNOWN[:2]).map(ps.native(decode))
 
 
