@@ -230,7 +230,7 @@ def _value(recording: Recording, step: int, leaf: Any) -> Any:
         from penstock._nested import argument
 
         return argument(recording, step, leaf.element_spec)
-    return Symbol(recording, step)
+    return Symbol.fresh(recording, step)
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

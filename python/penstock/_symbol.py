@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import _chunk, _engine, _recording
 from penstock._bytecode import names_on_line
+from penstock._caught import is_asked_by_user
 from penstock._dtypes import DType, string
 from penstock._errors import UnsupportedFunctionError
 from penstock._location import is_ours, user_frame, user_line
@@ -44,6 +45,31 @@ _WRITTEN = {
     "np.std": "ps.sqrt(ps.mean(ps.square(x - ps.mean(x))))",
     "np.var": "ps.mean(ps.square(x - ps.mean(x)))",
 }
+# Functions whose results may share memory with what they are given, or be it.
+_VIEWS = frozenset(
+    {
+        "ensure_shape",
+        "expand_dims",
+        "getitem",
+        "reshape",
+        "round",
+        "squeeze",
+        "transpose",
+    }
+)
+# Functions that give arrays without axes where others give scalars.
+_WITHOUT_SCALARS = frozenset(
+    {
+        "fill",
+        "full_like",
+        "ones",
+        "ones_like",
+        "scatter",
+        "where",
+        "zeros",
+        "zeros_like",
+    }
+)
 
 
 def call(
@@ -69,7 +95,16 @@ def call(
     if recording is None:
         return _evaluate(name, tensors, messages)
     args = [step_of(recording, tensor) for tensor in tensors]
-    return Symbol(recording, recording.add_call(name, args, messages))
+    result = Symbol(recording, recording.add_call(name, args, messages))
+    result._is_own = name not in _VIEWS
+    result._is_scalar = result._is_own and name not in _WITHOUT_SCALARS
+    if name in _VIEWS:
+        for tensor in tensors:
+            if isinstance(tensor, Symbol):
+                tensor._is_own = False
+    if name == "getitem":  # x[..., 0] has no axes, and shares memory with x.
+        result._is_scalar = "e" not in str((attrs or {})["spec"])
+    return result
 
 
 def call_parts(
@@ -90,7 +125,7 @@ def call_parts(
         return _evaluate_parts(name, tensors, messages, count)
     args = [step_of(recording, tensor) for tensor in tensors]
     steps = recording.add_parts(name, args, messages, count)
-    return [Symbol(recording, step) for step in steps]
+    return [Symbol.fresh(recording, step) for step in steps]
 
 
 def _recording_of(tensors: Sequence[Any]) -> Recording | None:
@@ -145,6 +180,15 @@ class NoAttributeError(AttributeError):
     """A symbolic value has no such attribute; `hasattr` may ask for it."""
 
 
+def refuse_type() -> NoReturn:
+    """Refuses to tell the type of what stands in for a value."""
+    _unsupported(
+        "a question for a value's type (isinstance, __class__)",
+        "Ask for its dtype, or let it run as Python (ps.python_function).",
+        "a symbolic value is of another",
+    )
+
+
 _IN_PYTHON = "let it run as Python (ps.python_function)"
 _NO_TEXT = (
     f"Use the functions in ps.strings (help(ps.strings)), or {_IN_PYTHON}."
@@ -158,9 +202,23 @@ def _unsupported(what: str, instead: str, why: str = _NOT_KNOWN) -> NoReturn:
     )
 
 
+class PythonNumber:
+    """What stands in for a number of Python's own, which is no numpy scalar."""
+
+    __slots__ = ()
+
+    def beside(self, value: Any) -> Symbol:
+        """Itself, in the type that it has in an operation with `value`."""
+        raise NotImplementedError
+
+
+def _operand(x: Symbol, other: Any) -> Any:
+    return other.beside(x) if isinstance(other, PythonNumber) else other
+
+
 def _binary(name: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        result: Symbol = call(name, (self, other))
+        result: Symbol = call(name, (self, _operand(self, other)))
         return result
 
     return operator
@@ -168,10 +226,50 @@ def _binary(name: str) -> Callable[[Symbol, Any], Symbol]:
 
 def _reflected(name: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        result: Symbol = call(name, (other, self))
+        result: Symbol = call(name, (_operand(self, other), self))
         return result
 
     return operator
+
+
+def _in_place(name: str) -> Callable[[Symbol, Any], Symbol]:
+    def operator(self: Symbol, other: Any) -> Symbol:
+        other = _operand(self, other)
+        result: Symbol = call(name, (self, other))
+        if self._is_scalar and self._spec().shape == ():
+            return result  # A scalar does not change; a name does.
+        why = _why_not_in_place(self, other, result)
+        if why:
+            instead = "Write it as x = x + y."
+            _unsupported("a change of an array in its place", instead, why)
+        if result.dtype != self.dtype:
+            result = result.astype(self.dtype)
+        # Whoever has this array sees the change.
+        self._step = result._step
+        return self
+
+    return operator
+
+
+def _why_not_in_place(x: Symbol, other: Any, result: Symbol) -> str:
+    """Why `x` cannot become `result`; "" if it can, as numpy does it."""
+    if not x._is_own or x._recording is not result._recording:
+        return "other arrays may share its memory, or it is read-only"
+    here, there = x._spec(), result._spec()
+    plain = isinstance(here.dtype.dtype.type(), np.number | np.bool_)
+    if not plain or not np.can_cast(
+        there.dtype.dtype, here.dtype.dtype, "same_kind"
+    ):
+        return f"it has {here.dtype.name}, and the result {there.dtype.name}"
+    sizes = (
+        other._spec().shape if isinstance(other, Symbol) else np.shape(other)
+    )
+    if here.shape is None or sizes is None or len(sizes) > len(here.shape):
+        return "the result may have another shape"
+    for size, own in zip(reversed(sizes), reversed(here.shape), strict=False):
+        if size != 1 and (size is None or size != own):
+            return "the result may have another shape"
+    return ""
 
 
 def _unary(name: str) -> Callable[[Symbol], Symbol]:
@@ -209,13 +307,39 @@ class Symbol:
         [np.float64(0.0), np.float64(0.5)]
     """
 
-    __slots__ = ("_recording", "_step")
+    __slots__ = ("_is_own", "_is_scalar", "_recording", "_step")
 
     __array_priority__ = 1000
 
     def __init__(self, recording: Recording, step: int) -> None:
         self._recording = recording
         self._step = step
+        # Whether it is an array that may be written to, and that shares its
+        # memory with no other.
+        self._is_own = False
+        # Whether it is, if it has no axes, a scalar and not an array.
+        self._is_scalar = False
+
+    @staticmethod
+    def fresh(recording: Recording, step: int) -> Symbol:
+        """A value that nobody else has."""
+        result = Symbol(recording, step)
+        result._is_own = result._is_scalar = True
+        return result
+
+    def array(self, *, is_own: bool) -> Symbol:
+        """The same values as another array, also if it has no axes."""
+        result = Symbol(self._recording, self._step)
+        result._is_own = is_own
+        return result
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        # `isinstance` asks for it: the answer would be for this, and not for
+        # the value.
+        if _recording.current() is not None and is_asked_by_user():
+            refuse_type()
+        return type(self)
 
     # ---- What is known.
 
@@ -233,9 +357,14 @@ class Symbol:
         if shape is None:
             _unsupported("the shape", "Its rank is not known; use ps.shape.")
         return tuple(
-            call("shape", (self,))[i] if size is None else size
+            self._size(i) if size is None else size
             for i, size in enumerate(shape)
         )
+
+    def _size(self, axis: int) -> Any:
+        size = call("shape", (self,))[axis]
+        make = self._recording.size_of
+        return size if make is None else make(size)
 
     @property
     def ndim(self) -> int:
@@ -314,20 +443,33 @@ class Symbol:
     __abs__ = _unary("abs")
     __invert__ = _unary("invert")
 
+    __iadd__ = _in_place("add")
+    __isub__ = _in_place("subtract")
+    __imul__ = _in_place("multiply")
+    __itruediv__ = _in_place("true_divide")
+    __ifloordiv__ = _in_place("floor_divide")
+    __imod__ = _in_place("mod")
+    __ipow__ = _in_place("power")
+    __iand__ = _in_place("bitwise_and")
+    __ior__ = _in_place("bitwise_or")
+    __ixor__ = _in_place("bitwise_xor")
+    __ilshift__ = _in_place("left_shift")
+    __irshift__ = _in_place("right_shift")
+
     def __eq__(self, other: object) -> Any:
-        return call("equal", (self, other))
+        return call("equal", (self, _operand(self, other)))
 
     def __ne__(self, other: object) -> Any:
-        return call("not_equal", (self, other))
+        return call("not_equal", (self, _operand(self, other)))
 
-    def __round__(self, digits: int | None = None) -> Symbol:
+    def __round__(self, digits: int | None = None) -> NoReturn:
         if digits:
             why = "numbers are rounded to whole ones in this version"
             _unsupported(
                 "round() to digits", "Use ps.round(x * 100) / 100.", why
             )
-        result: Symbol = call("round", (self,))
-        return result
+        why = "it gives a Python integer, and no array of the same type"
+        _unsupported("round()", "Use ps.round.", why)
 
     # ---- Methods of arrays.
 
@@ -391,10 +533,18 @@ class Symbol:
     def __array_function__(
         self, func: Any, types: Any, args: Any, kwargs: Any
     ) -> Any:
+        if func is np.shape and not kwargs and len(args) == 1:
+            return args[0].shape if args[0] is self else self._no_shape()
+        if func is np.size:
+            self._no_shape()
         prefix = func.__module__.replace("numpy", "np", 1) + "."
         return _native(func.__name__, prefix)(*args, **kwargs)
 
     # ---- What only a value could answer.
+
+    def _no_shape(self) -> NoReturn:
+        why = "it gives Python integers"
+        _unsupported("np.shape or np.size", "Use ps.shape or ps.size.", why)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _unsupported(
