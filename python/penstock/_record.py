@@ -17,6 +17,7 @@ from penstock import (
     _pillow,
     _purity,
     _recording,
+    _sides,
     _spec,
 )
 from penstock._adapted import Adapted, users_own
@@ -34,6 +35,7 @@ from penstock._location import (
 from penstock._recording import Recording
 from penstock._symbol import (
     NoAttributeError,
+    PythonNumber,
     Symbol,
     call,
     call_parts,
@@ -99,11 +101,14 @@ def record_known(
 
     def attempt(mode: str) -> tuple[Recorded, bool]:
         recording = _begin(elements)
+        recording.size_of = _sides.Side
         assumption = _pillow.assume(recording, mode)
         with _recording.activate(recording):
             result = _run(
                 recording, function, twin, elements, reached.containers
             )
+            assumption.finish()
+            _refuse_random(recording, function)
             if not _is_tensors(result):
                 raise refused(
                     UnsupportedFunctionError,
@@ -135,6 +140,24 @@ def record_known(
                     "the image's mode; convert() it first",
                 )
     return recorded
+
+
+def _returned(leaf: Any) -> Any:
+    """What a result has in the place of `leaf`: an int is an int64 there."""
+    return leaf.value if isinstance(leaf, _sides.Side) else leaf
+
+
+def _refuse_random(recording: Recording, function: Callable[..., Any]) -> None:
+    """Refuses what draws: Python would draw otherwise than the engine."""
+    for step in recording.steps:
+        name = step.get("call", {}).get("function", "")
+        if "random" in name or "sample" in name:
+            raise refused(
+                UnsupportedFunctionError,
+                f"function {name_of(function)} draws random numbers "
+                f"({name}), and the elements that the engine does not know "
+                "would draw others",
+            )
 
 
 def _is_tensors(result: Any) -> bool:
@@ -309,7 +332,7 @@ def _finish(
         result = tuple(result)
     _check_result(function, result)
     message["outputs"] = [
-        step_of(recording, leaf) for leaf in _spec.flatten(result)
+        step_of(recording, _returned(leaf)) for leaf in _spec.flatten(result)
     ]
     message["output"] = _spec.to_json(result)
     message["steps"] = recording.steps
@@ -321,7 +344,7 @@ def _check_result(function: Callable[..., Any], result: Any) -> None:
     from penstock import _dtypes
 
     for leaf in _spec.flatten(result):
-        if isinstance(leaf, (Symbol, list)):
+        if isinstance(leaf, (Symbol, PythonNumber, list)):
             continue
         try:
             _dtypes.to_array(leaf)
