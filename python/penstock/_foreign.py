@@ -151,12 +151,12 @@ def _array_maker(own: Callable[..., Any]) -> Callable[..., Any]:
         if kwargs or copy not in (None, True) or value.dtype == string:
             refuse("this conversion to an array")
         if dtype is not None and value.dtype != dtype:
-            return value.astype(dtype).array(is_own=True)
+            return value.astype(dtype).array(is_writable=True)
         if own is np.array or copy:
-            return value.array(is_own=True)
+            return value.array(is_writable=True)
         if is_image:
-            return value.array(is_own=False)  # Pillow's are read-only.
-        return value if value.ndim else value.array(is_own=True)
+            return value.array(is_writable=False)  # Pillow's are read-only.
+        return value if value.ndim else value.array(is_writable=True)
 
     return make
 

@@ -108,7 +108,7 @@ def record_known(
                 recording, function, twin, elements, reached.containers
             )
             assumption.finish()
-            _refuse_random(recording, function)
+            _refuse_others(recording, function)
             if not _is_tensors(result):
                 raise refused(
                     UnsupportedFunctionError,
@@ -147,17 +147,51 @@ def _returned(leaf: Any) -> Any:
     return leaf.value if isinstance(leaf, _sides.Side) else leaf
 
 
-def _refuse_random(recording: Recording, function: Callable[..., Any]) -> None:
-    """Refuses what draws: Python would draw otherwise than the engine."""
+# Functions of floats whose last bits are not numpy's.
+_ROUNDED = frozenset(
+    {
+        "arctan",
+        "cos",
+        "exp",
+        "expm1",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "mean",
+        "power",
+        "prod",
+        "sin",
+        "sum",
+        "tan",
+        "tanh",
+    }
+)
+
+
+def _refuse_others(recording: Recording, function: Callable[..., Any]) -> None:
+    """Refuses what gives something else here than as Python.
+
+    Elements that the engine does not know would have it otherwise than those
+    that it does.
+    """
     for step in recording.steps:
-        name = step.get("call", {}).get("function", "")
+        call = step.get("call", {})
+        name = call.get("function", "")
         if "random" in name or "sample" in name:
-            raise refused(
-                UnsupportedFunctionError,
-                f"function {name_of(function)} draws random numbers "
-                f"({name}), and the elements that the engine does not know "
-                "would draw others",
-            )
+            why = f"draws random numbers ({name})"
+        elif name in _ROUNDED and any(
+            "INT" not in recording.spec(each).dtype.wire_name
+            for each in call["args"]
+        ):
+            why = f"rounds ({name})"
+        else:
+            continue
+        raise refused(
+            UnsupportedFunctionError,
+            f"function {name_of(function)} {why}, which the engine does "
+            "otherwise than Python",
+        )
 
 
 def _is_tensors(result: Any) -> bool:

@@ -37,7 +37,7 @@ class Side(PythonNumber):
         """As an int64, whose distance from 0 is at most `most`."""
         if most >= _LIMIT:
             _refuse()
-        self.value = value
+        self.value = value.array(is_writable=False)
         self._most = most
 
     @property  # type: ignore[misc]

@@ -12,7 +12,15 @@ import numpy as np
 from penstock import _chunk, _engine, _recording
 from penstock._bytecode import names_on_line
 from penstock._caught import is_asked_by_user
-from penstock._dtypes import DType, string
+from penstock._dtypes import (
+    DType,
+    bfloat16,
+    complex64,
+    float16,
+    float32,
+    int64,
+    string,
+)
 from penstock._errors import UnsupportedFunctionError
 from penstock._location import is_ours, user_frame, user_line
 from penstock._recording import Recording
@@ -35,6 +43,8 @@ _NUMPY_NAMES = {
     "remainder": "mod",
     "rint": "round",
 }
+# Functions that give floats for integers in numpy, and not here.
+_OF_FLOATS = ("fabs", "rint")
 # The same of `math`'s names.
 _MATH_NAMES = {"atan": "arctan", "fabs": "abs", "pow": "power"}
 # Functions of numpy that are short in native ones.
@@ -72,8 +82,11 @@ _WITHOUT_SCALARS = frozenset(
 )
 
 
+_NOTHING: Mapping[str, Any] = {}
+
+
 def call(
-    name: str, tensors: Sequence[Any], attrs: Mapping[str, Any] | None = None
+    name: str, tensors: Sequence[Any], attrs: Mapping[str, Any] = _NOTHING
 ) -> Any:
     """Calls a native function: records it, or runs it at once.
 
@@ -96,14 +109,14 @@ def call(
         return _evaluate(name, tensors, messages)
     args = [step_of(recording, tensor) for tensor in tensors]
     result = Symbol(recording, recording.add_call(name, args, messages))
-    result._is_own = name not in _VIEWS
-    result._is_scalar = result._is_own and name not in _WITHOUT_SCALARS
-    if name in _VIEWS:
-        for tensor in tensors:
-            if isinstance(tensor, Symbol):
-                tensor._is_own = False
-    if name == "getitem":  # x[..., 0] has no axes, and shares memory with x.
-        result._is_scalar = "e" not in str((attrs or {})["spec"])
+    if name in _VIEWS and isinstance(tensors[0], Symbol):
+        result._memory = tensors[0]._memory
+        result._version = tensors[0]._version
+        # x[..., 0] has no axes, and shares memory with x.
+        result._is_scalar = name == "getitem" and "e" not in attrs["spec"]
+    else:
+        result._memory.is_writable = True
+        result._is_scalar = name not in _WITHOUT_SCALARS
     return result
 
 
@@ -142,6 +155,12 @@ def _recording_of(tensors: Sequence[Any]) -> Recording | None:
 def step_of(recording: Recording, value: Any) -> int:
     """The step of `recording` that has this value, made if there is none."""
     if isinstance(value, Symbol):
+        if value._version != value._memory.version:
+            _unsupported(
+                "an array that was changed through another",
+                "Write x = x + y instead of x += y.",
+                "they share their memory",
+            )
         return recording.lift(value._recording, value._step)
     if isinstance(value, (list, tuple)) and _recording_of(value) is not None:
         parts = [step_of(recording, item) for item in value]
@@ -202,6 +221,16 @@ def _unsupported(what: str, instead: str, why: str = _NOT_KNOWN) -> NoReturn:
     )
 
 
+class _Memory:
+    """What an array and its views have in common."""
+
+    __slots__ = ("is_writable", "version")
+
+    def __init__(self) -> None:
+        self.is_writable = False
+        self.version = 0  # one more with each change
+
+
 class PythonNumber:
     """What stands in for a number of Python's own, which is no numpy scalar."""
 
@@ -212,40 +241,73 @@ class PythonNumber:
         raise NotImplementedError
 
 
-def _operand(x: Symbol, other: Any) -> Any:
-    return other.beside(x) if isinstance(other, PythonNumber) else other
+# Of Python's numbers they make Python's numbers.
+_ARITHMETIC = frozenset(
+    {"add", "subtract", "multiply", "true_divide", "floor_divide", "mod"}
+)
+
+
+def _operate(name: str, x: Any, y: Any) -> Symbol:
+    """An operator, as numpy has it for what may be Python's own numbers."""
+    result: Symbol = call(name, (_beside(x, y), _beside(y, x)))
+    result._is_size = name in _ARITHMETIC and _is_pythons(x) and _is_pythons(y)
+    return result
+
+
+def _is_pythons(value: Any) -> bool:
+    if isinstance(value, Symbol):
+        return value._is_size
+    return type(value) in (int, float)
+
+
+def _beside(x: Any, other: Any) -> Any:
+    """`x` in the type that it has in an operation with `other`."""
+    if isinstance(x, PythonNumber):
+        return x.beside(other)
+    if not isinstance(x, Symbol) or not x._is_size or _is_pythons(other):
+        return x
+    if not isinstance(other, (Symbol, np.ndarray, np.generic)):
+        return x
+    kind = DType.of(other.dtype)
+    if kind in (float16, bfloat16, float32, complex64):
+        return x.astype(float32 if kind == complex64 else kind)
+    if kind.wire_name.startswith(("INT", "UINT")) and x.dtype == int64 != kind:
+        why = "a size takes their type, and Python raises if it does not fit"
+        instead = "Use ps.cast for the one or the other."
+        _unsupported(f"an operation of a size and {kind.name}", instead, why)
+    return x
 
 
 def _binary(name: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        result: Symbol = call(name, (self, _operand(self, other)))
-        return result
+        return _operate(name, self, other)
 
     return operator
 
 
 def _reflected(name: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        result: Symbol = call(name, (_operand(self, other), self))
-        return result
+        return _operate(name, other, self)
 
     return operator
 
 
 def _in_place(name: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        other = _operand(self, other)
-        result: Symbol = call(name, (self, other))
+        result = _operate(name, self, other)
         if self._is_scalar and self._spec().shape == ():
             return result  # A scalar does not change; a name does.
-        why = _why_not_in_place(self, other, result)
+        why = _why_not_in_place(self, _beside(other, self), result)
         if why:
             instead = "Write it as x = x + y."
             _unsupported("a change of an array in its place", instead, why)
         if result.dtype != self.dtype:
             result = result.astype(self.dtype)
-        # Whoever has this array sees the change.
+        # Whoever has this array sees the change; so do those that have views of
+        # it, which here do not.
         self._step = result._step
+        self._memory.version += 1
+        self._version = self._memory.version
         return self
 
     return operator
@@ -253,8 +315,8 @@ def _in_place(name: str) -> Callable[[Symbol, Any], Symbol]:
 
 def _why_not_in_place(x: Symbol, other: Any, result: Symbol) -> str:
     """Why `x` cannot become `result`; "" if it can, as numpy does it."""
-    if not x._is_own or x._recording is not result._recording:
-        return "other arrays may share its memory, or it is read-only"
+    if not x._memory.is_writable or x._recording is not result._recording:
+        return "it is read-only, or another function's"
     here, there = x._spec(), result._spec()
     plain = isinstance(here.dtype.dtype.type(), np.number | np.bool_)
     if not plain or not np.can_cast(
@@ -307,30 +369,39 @@ class Symbol:
         [np.float64(0.0), np.float64(0.5)]
     """
 
-    __slots__ = ("_is_own", "_is_scalar", "_recording", "_step")
+    __slots__ = (
+        "_is_scalar",
+        "_is_size",
+        "_memory",
+        "_recording",
+        "_step",
+        "_version",
+    )
 
     __array_priority__ = 1000
 
     def __init__(self, recording: Recording, step: int) -> None:
         self._recording = recording
         self._step = step
-        # Whether it is an array that may be written to, and that shares its
-        # memory with no other.
-        self._is_own = False
+        self._memory = _Memory()
+        # Of its memory, when it was last in step with it.
+        self._version = 0
         # Whether it is, if it has no axes, a scalar and not an array.
         self._is_scalar = False
+        # Whether it is a Python number, made of an array's sizes.
+        self._is_size = False
 
     @staticmethod
     def fresh(recording: Recording, step: int) -> Symbol:
         """A value that nobody else has."""
         result = Symbol(recording, step)
-        result._is_own = result._is_scalar = True
+        result._memory.is_writable = result._is_scalar = True
         return result
 
-    def array(self, *, is_own: bool) -> Symbol:
+    def array(self, *, is_writable: bool) -> Symbol:
         """The same values as another array, also if it has no axes."""
         result = Symbol(self._recording, self._step)
-        result._is_own = is_own
+        result._memory.is_writable = is_writable
         return result
 
     @property  # type: ignore[misc]
@@ -363,6 +434,7 @@ class Symbol:
 
     def _size(self, axis: int) -> Any:
         size = call("shape", (self,))[axis]
+        size._is_size = True
         make = self._recording.size_of
         return size if make is None else make(size)
 
@@ -457,10 +529,10 @@ class Symbol:
     __irshift__ = _in_place("right_shift")
 
     def __eq__(self, other: object) -> Any:
-        return call("equal", (self, _operand(self, other)))
+        return _operate("equal", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return call("not_equal", (self, _operand(self, other)))
+        return _operate("not_equal", self, other)
 
     def __round__(self, digits: int | None = None) -> NoReturn:
         if digits:
@@ -524,10 +596,16 @@ class Symbol:
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
-        if method != "__call__" or kwargs:
+        is_float = ufunc.__name__ not in _OF_FLOATS or (
+            "FLOAT" in DType.of(inputs[0].dtype).wire_name
+        )
+        if method != "__call__" or kwargs or not is_float:
             _unsupported(
                 f"np.{ufunc.__name__}.{method}", "Use a Penstock function."
             )
+        if len(inputs) == 2:
+            x, y = inputs
+            inputs = (_beside(x, y), _beside(y, x))
         return _native(ufunc.__name__)(*inputs)
 
     def __array_function__(

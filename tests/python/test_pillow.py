@@ -779,6 +779,32 @@ def test_what_draws_beside_pillow_runs_as_python(draw):
     assert "draws random numbers" in known.describe()
 
 
+def scaled(file):
+    return np.asarray(load(file).resize((60, 50))) / np.float32(255)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda file: np.exp(scaled(file)),
+        lambda file: np.log1p(scaled(file)),
+        lambda file: scaled(file) ** 2.2,
+        lambda file: scaled(file) - scaled(file).mean(axis=(0, 1)),
+        lambda file: np.sum(scaled(file), axis=(0, 1)),
+    ],
+)
+def test_what_would_be_rounded_otherwise_runs_as_python(function):
+    ds = files(KNOWN[-3:]).map(function)
+    assert "rounds" in ds.describe()
+    for file, found in zip(KNOWN[-3:], ds, strict=True):
+        np.testing.assert_array_equal(found, function(file))
+
+
+def test_whole_numbers_are_added_up():
+    assert_same(lambda file: np.asarray(load(file)).mean(axis=(0, 1)))
+    assert_same(lambda file: np.asarray(load(file)).sum())
+
+
 def test_images_that_were_read_in_time_are_known():
     def read_before(file):
         with io.BytesIO(file) as stream, Image.open(stream) as image:

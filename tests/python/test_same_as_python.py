@@ -44,6 +44,39 @@ def test_questions_are_answered_for_the_value(function):
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x / x.shape[0],
+        lambda x: x.shape[0] * x + 1,
+        lambda x: x.max() / (x.shape[0] + 2 * x.shape[0]),
+        lambda x: np.float32(2) * (x.shape[0] / 2),
+        lambda x: x - (x.shape[0] - 1) // 2,
+        lambda x: (x.shape[0] / 4, x.shape[0] % 2),
+        lambda x: np.rint(x),
+        lambda x: np.fabs(x),
+    ],
+)
+def test_sizes_take_the_type_of_what_they_meet(function, dtype):
+    array = abs(A).astype(dtype)
+    ds = (
+        Dataset.from_tensor_slices(array)
+        .ragged_batch(2)
+        .map(lambda x: ps.reshape(x, (-1, 3)))
+    )
+    assert ds.element_spec.shape == (None, 3)
+    found = ds.map(function).get_single_element()
+    wanted = function(array)
+    for got, want in zip(
+        found if isinstance(found, tuple) else [found],
+        wanted if isinstance(wanted, tuple) else [wanted],
+        strict=True,
+    ):
+        assert got.dtype == np.asarray(want).dtype
+        np.testing.assert_array_equal(got, want)
+
+
 def test_structures_may_be_asked_for_their_types():
     def double(x):
         assert isinstance(x, dict)
@@ -96,9 +129,24 @@ def of_less(x):
     return x
 
 
+def turned(x):
+    x = x.astype(np.float32).transpose(1, 0)
+    x -= 1
+    first = x[0]
+    first *= 2
+    return first
+
+
 @pytest.mark.parametrize(
     "function",
-    [divided, through_another_name, in_a_container, of_the_element, of_less],
+    [
+        divided,
+        through_another_name,
+        in_a_container,
+        of_the_element,
+        of_less,
+        turned,
+    ],
 )
 def test_arrays_are_changed_in_their_place(function):
     ds = Dataset.from_tensors(A).map(ps.native(function))
