@@ -87,11 +87,16 @@ def loads(code: types.CodeType, captured: set[str]) -> Iterator[Load]:
                 for i in instructions[at + 1 :]
                 if i.opname == "IMPORT_FROM"
             ]
-            for imported in names:
+            is_from = instructions[at - 1].argval is not None
+            for imported in names if is_from else ():
                 yield Load("import", name, [imported], where)
             following = instructions[at + 1]
             if following.opname == "STORE_FAST":
-                imports[following.argval] = name
+                # `import a.b` gives a.
+                imports[following.argval] = name.partition(".")[0]
+            elif not is_from:
+                # `import a.b as c`, or for a function inside this one.
+                yield Load("import", name, [], where)
         elif opname.startswith("LOAD_FAST"):
             last = name[-1] if isinstance(name, tuple) else name
             if last in imports:

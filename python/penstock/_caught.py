@@ -22,6 +22,23 @@ def is_library(module: str | None) -> bool:
     return top in ("penstock", "numpy") or top in sys.stdlib_module_names
 
 
+def is_asked_by_user() -> bool:
+    """Whether the user's code asks what the caller of this answers.
+
+    The libraries that it calls ask on its behalf.
+    """
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if is_ours(frame.f_code.co_filename):
+            return False
+        module = frame.f_globals.get("__name__") or ""
+        # cloudpickle looks at what we give it.
+        if not is_library(module) and not module.startswith("cloudpickle"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 @contextmanager
 def refusing(caller: types.CodeType) -> Iterator[None]:
     """Refuses a recording in which the user's code has caught an exception.

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock._errors import InvalidTypeError
-from penstock._location import refused
+from penstock._caught import is_asked_by_user
+from penstock._errors import InvalidTypeError, UnsupportedFunctionError
+from penstock._location import refused, user_line
 
 if TYPE_CHECKING:
     import numpy.typing as npt  # Slow to import, and only needed here.
@@ -85,7 +86,21 @@ class DType:
         return from_numpy(found)
 
     def __repr__(self) -> str:
+        if type(self) is DType and _is_recording() and is_asked_by_user():
+            raise UnsupportedFunctionError(
+                f"a dtype as text at {user_line()} cannot be recorded: numpy's "
+                "have others. Use x.dtype.name."
+            )
         return f"ps.{self.name}"
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        if type(self) is DType and _is_recording() and is_asked_by_user():
+            raise UnsupportedFunctionError(
+                f"the type of a dtype at {user_line()} cannot be recorded: "
+                "numpy's have others. Compare it, as in x.dtype == np.float32."
+            )
+        return type(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (DType.of, (self.name,))
@@ -100,6 +115,12 @@ class DType:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+def _is_recording() -> bool:
+    from penstock import _recording
+
+    return _recording.current() is not None
 
 
 def _plain(name: str, code: int) -> DType:

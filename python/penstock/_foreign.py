@@ -20,11 +20,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from penstock._caught import is_library
+from penstock._caught import is_asked_by_user, is_library
 from penstock._dtypes import string
 from penstock._errors import UnsupportedFunctionError
 from penstock._location import user_line
-from penstock._symbol import Symbol
+from penstock._symbol import Symbol, refuse_type
 
 # Modules that have stand-ins. numpy has one as well, which knows all of it.
 MODULES = frozenset({"PIL", "PIL.Image", "PIL.ImageOps", "io"})
@@ -43,6 +43,13 @@ def is_known(value: Any) -> bool:
         name = value.__name__
         return name in MODULES and sys.modules.get(name) is value
     return _function_stand_in(value) is not None
+
+
+def is_constant(module: types.ModuleType, name: str) -> bool:
+    """Whether a module that has a stand-in has a constant of that name."""
+    if not is_known(module):
+        return False
+    return _is_constant(getattr(module, name, None))
 
 
 def imported(name: str) -> types.ModuleType | None:
@@ -69,6 +76,15 @@ class Bytes:
 
     def __getattr__(self, name: str) -> Any:
         refuse(f"io.BytesIO.{name}")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        if is_asked_by_user():
+            refuse_type()
+        return type(self)
+
+    def __repr__(self) -> str:
+        return str(refuse("a stream as text"))
 
     def __enter__(self) -> Bytes:
         return self
@@ -110,20 +126,37 @@ def _is_constant(value: Any) -> bool:
     return isinstance(value, (int, enum.Enum)) and not isinstance(value, bool)
 
 
+# Types that whole numbers are converted to alike, here and in Python.
+_SIDE_TYPES = (int, float, np.int64, np.float32, np.float64)
+
+
 def _array_maker(own: Callable[..., Any]) -> Callable[..., Any]:
     """What stands in for `np.array` or `np.asarray`."""
 
     def make(value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        from penstock import _sides
         from penstock._pillow import Image
 
-        if isinstance(value, Image):
+        is_image = isinstance(value, Image)
+        if is_image:
             value = value.to_array()
+        sides = _sides.array_of(value)
+        if sides is not None:
+            if dtype is not None and dtype not in _SIDE_TYPES:
+                refuse("this conversion to an array")
+            value = sides
         if not isinstance(value, Symbol):
             return own(value, dtype, **kwargs)
-        is_copied = kwargs.pop("copy", None) in (None, True)
-        if kwargs or not is_copied or value.dtype == string:
+        copy = kwargs.pop("copy", None)
+        if kwargs or copy not in (None, True) or value.dtype == string:
             refuse("this conversion to an array")
-        return value if dtype is None else value.astype(dtype)
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype).array(is_writable=True)
+        if own is np.array or copy:
+            return value.array(is_writable=True)
+        if is_image:
+            return value.array(is_writable=False)  # Pillow's are read-only.
+        return value if value.ndim else value.array(is_writable=True)
 
     return make
 
@@ -202,9 +235,10 @@ class Twins:
         self._made[id(function)] = function, twin
         for cell, own in zip(cells, function.__closure__ or (), strict=True):
             try:
-                cell.cell_contents = self.of(own.cell_contents)
+                contents = own.cell_contents
             except ValueError:
-                pass  # not yet assigned
+                continue  # not yet assigned
+            cell.cell_contents = self.of(contents)
         for name in _names(function.__code__):
             if name in function.__globals__:
                 namespace[name] = self.of(function.__globals__[name])

@@ -7,19 +7,23 @@ each element; an element that it does not know is computed by Pillow.
 
 from __future__ import annotations
 
+import importlib
 import operator
 import re
 import sys
+import types
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock import _foreign, _recording
+from penstock._caught import is_asked_by_user
 from penstock._dtypes import DType
 from penstock._foreign import refuse
 from penstock._recording import attr_to_json
-from penstock._symbol import Symbol, call, step_of
+from penstock._sides import Side
+from penstock._symbol import Symbol, call, refuse_type, step_of
 
 # Versions of Pillow that the engine was compared with.
 _VERSIONS = range(10, 14)
@@ -54,10 +58,49 @@ def why_unknown() -> str | None:
         return (
             "this Pillow decodes JPEG with another library than libjpeg-turbo"
         )
-    for each in (module.open, module.Image.resize, module.Image.convert):
-        if each.__code__.co_filename != module.__file__:
-            return f"PIL.Image.{each.__name__} is not Pillow's own"
+    changed = _changed()
+    return f"{changed} is not Pillow's own" if changed else None
+
+
+def _changed() -> str | None:
+    """A name of Pillow's that has become somebody else's; None if none has."""
+    image = importlib.import_module("PIL.Image")
+    file = importlib.import_module("PIL.ImageFile")
+    jpeg = importlib.import_module("PIL.JpegImagePlugin")
+    ops = importlib.import_module("PIL.ImageOps")
+    for module, names in ((image, ("open",)), (ops, tuple(_OPS))):
+        for name in names:
+            if not _is_of(module, getattr(module, name, None)):
+                return f"{module.__name__}.{name}"
+    # All of the classes, since methods call one another.
+    for module, kind in (
+        (image, image.Image),
+        (file, file.ImageFile),
+        (jpeg, jpeg.JpegImageFile),
+    ):
+        inside = vars(kind)
+        names = tuple(inside) + (_METHODS if module is image else ())
+        for name in names:
+            is_plain = name not in _METHODS and not _is_function(inside[name])
+            if not is_plain and not _is_of(module, inside.get(name)):
+                return f"{module.__name__}.{kind.__name__}.{name}"
+    opener = image.OPEN.get("JPEG")  # None: Pillow has opened nothing yet.
+    if opener is not None and not _is_of(jpeg, opener[0]):
+        return "PIL.Image.OPEN['JPEG']"
     return None
+
+
+def _is_function(value: Any) -> bool:
+    kinds = (types.FunctionType, property, classmethod, staticmethod)
+    return isinstance(value, kinds)
+
+
+def _is_of(module: Any, value: Any) -> bool:
+    """Whether a function or a property was written in `module`."""
+    if isinstance(value, property):
+        value = value.fget
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
+    return code is not None and code.co_filename == module.__file__
 
 
 @dataclass
@@ -66,6 +109,16 @@ class Assumption:
 
     mode: str = "RGB"
     is_used: bool = False
+    files: list[_File] = field(default_factory=list)
+
+    def finish(self) -> None:
+        """Has every file read as far as the function reads it.
+
+        A step is run whether its value is used or not: what Pillow may raise
+        for a file is then not missed.
+        """
+        for file in self.files:
+            file.finish()
 
 
 class _File:
@@ -78,10 +131,14 @@ class _File:
         self.is_closed = False
         self._assumption = assumption
         limit = sys.modules["PIL.Image"].MAX_IMAGE_PIXELS
-        self.max_pixels = min(limit or _MAX_PIXELS, _MAX_PIXELS)
+        self.max_pixels = (
+            _MAX_PIXELS if limit is None else min(int(limit), _MAX_PIXELS)
+        )
         self._guards: dict[str, Any] = {}
         # Attributes of all calls that read it.
         self._calls: list[dict[str, Any]] = []
+        self._has_pixels = False
+        assumption.files.append(self)
 
     def load(self) -> None:
         """Pixels are read here, once, and not when the file is opened."""
@@ -113,7 +170,14 @@ class _File:
         args = [step_of(recording, self.contents)]
         return Symbol(recording, recording.add_call(name, args, messages))
 
+    def finish(self) -> None:
+        if self._is_loaded and not self._has_pixels:
+            self.pixels("RGB")
+        elif not self._calls:
+            self.call("image.pillow_size")
+
     def pixels(self, mode: str, **attrs: Any) -> Symbol:
+        self._has_pixels = True
         return self.call("image.pillow_open", mode=mode, **attrs)
 
 
@@ -147,7 +211,7 @@ class Image:
             height, width = self._pixels.shape[:2]
             return width, height
         size = self._file.call("image.pillow_size")
-        return size[0], size[1]
+        return Side(size[0], _MAX_PIXELS), Side(size[1], _MAX_PIXELS)
 
     @property
     def width(self) -> Any:
@@ -165,7 +229,13 @@ class Image:
     def __array__(self, *_: Any, **__: Any) -> Any:
         return refuse("this conversion of an image to an array")
 
-    def __str__(self) -> str:
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        if is_asked_by_user():
+            refuse_type()
+        return type(self)
+
+    def __repr__(self) -> str:
         return str(refuse("an image as text"))
 
     def __eq__(self, other: object) -> bool:
@@ -312,6 +382,8 @@ def _integer(value: Any, what: str) -> int:
 
 def _side(value: Any) -> Any:
     """A side of a box, as Pillow rounds it."""
+    if isinstance(value, Side):
+        return value.value
     if isinstance(value, Symbol):
         if value.shape != () or not _is_integer(value.dtype):
             refuse("a box of other values than whole numbers")
@@ -357,6 +429,24 @@ def _exif_transpose(image: Image, **kwargs: Any) -> Image:
     return image.copy()
 
 
+# What is taken to be Pillow's.
+_METHODS = (
+    "__array_interface__",
+    "__enter__",
+    "__exit__",
+    "close",
+    "convert",
+    "copy",
+    "crop",
+    "height",
+    "load",
+    "mode",
+    "resize",
+    "size",
+    "tobytes",
+    "transpose",
+    "width",
+)
 _OPS = {
     "flip": _flip,
     "mirror": _mirror,

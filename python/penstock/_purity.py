@@ -30,6 +30,7 @@ from penstock._adapted import Adapted
 from penstock._bytecode import Load, RefusalError, loads
 from penstock._errors import UnsupportedFunctionError
 from penstock._location import refused, shown_line
+from penstock._methods import MAKERS, users_methods
 
 _PURE_BUILTINS = frozenset(
     {
@@ -45,8 +46,6 @@ _PURE_BUILTINS = frozenset(
         filter,
         float,
         frozenset,
-        getattr,
-        hasattr,
         int,
         isinstance,
         issubclass,
@@ -69,10 +68,11 @@ _PURE_BUILTINS = frozenset(
         str,
         sum,
         tuple,
-        type,
         zip,
     }
 )
+# They tell of a symbolic value what is not so of the value.
+_TELLING_BUILTINS = frozenset({getattr, hasattr, type})
 _PURE_MODULES = frozenset(
     {"functools", "itertools", "math", "operator", "typing", "collections"}
 )
@@ -135,7 +135,9 @@ class Reached:
     is_foreign: bool
 
 
-def check(function: Any, may_be_foreign: bool = False) -> Reached:
+def check(
+    function: Any, may_be_foreign: bool = False, is_adapted: bool = False
+) -> Reached:
     """Raises UnsupportedFunctionError unless `function` may be recorded.
 
     Or TooDeepError.
@@ -143,8 +145,10 @@ def check(function: Any, may_be_foreign: bool = False) -> Reached:
     Args:
         function: Of the user.
         may_be_foreign: Whether it may reach what has stand-ins.
+        is_adapted: Whether it is called with values of `penstock.compat`, which
+            are of the same types as when it runs as Python.
     """
-    checker = _Checker(may_be_foreign)
+    checker = _Checker(may_be_foreign, is_adapted)
     try:
         checker.check(function)
     except RefusalError as refusal:
@@ -250,14 +254,24 @@ def unwrap(function: Any) -> Any:
 class _Checker:
     """One walk over a function and all that it reaches."""
 
-    def __init__(self, may_be_foreign: bool) -> None:
+    def __init__(self, may_be_foreign: bool, is_adapted: bool) -> None:
         self._may_be_foreign = may_be_foreign
+        self._is_adapted = is_adapted
         self.is_foreign = False
-        # By identity; kept alive, so that none is another's afterwards.
-        self._seen: dict[int, Any] = {}
-        self._seen_code: set[tuple[int, int]] = set()
+        # Whether what is looked at has a twin (`_foreign.Twins`), or is itself
+        # called while it is recorded.
+        self._has_twin = may_be_foreign
+        # By identity, and whether it has a twin; kept alive, so that none is
+        # another's afterwards.
+        self._seen: dict[tuple[int, bool], Any] = {}
+        self._seen_code: set[tuple[int, int, bool]] = set()
         self.containers: Containers = []
         self._depth = 0
+        self._whole: Any = None  # what is checked
+        # Classes of objects that it has or makes, whether it may make them, and
+        # names that it uses: what it calls by them is not known where it does.
+        self._classes: dict[type, bool] = {}
+        self._names: set[str] = set()
         # Whether generators are used as sources, not called.
         self._serves_generators = False
 
@@ -269,29 +283,64 @@ class _Checker:
                 "generators and coroutines are no functions of an element",
                 shown_line(code.co_filename, code.co_firstlineno),
             )
+        self._whole = function
         self._value("the function", function)
+        self._has_twin = False
+        self._methods()
+
+    def _methods(self) -> None:
+        """Refuses methods that may be called, or not."""
+        seen = {id(_call_method(self._whole))}
+        while True:
+            found = [
+                (f"{kind.__name__}.{name}", method)
+                for kind, is_made in self._classes.items()
+                for name, method in users_methods(kind)
+                if (name in self._names or name.startswith("__"))
+                and (is_made or name not in MAKERS)
+                and id(method) not in seen
+            ]
+            if not found:
+                return
+            for name, method in found:
+                seen.add(id(method))
+                self._function(name, method)
 
     def _value(self, name: str, value: Any) -> None:
         """Refuses `value`, which the function reaches as `name`, or not."""
-        if id(value) in self._seen:
+        if (id(value), self._has_twin) in self._seen:
             return
-        self._seen[id(value)] = value
+        self._seen[id(value), self._has_twin] = value
         if self._depth == _MAX_DEPTH:
             raise TooDeepError
         self._depth += 1
         self._look_into(name, value)
         self._depth -= 1
 
-    def _is_foreign(self, value: Any) -> bool:
+    def _without_twin(self, name: str, value: Any) -> None:
+        """As `_value`, of what is called itself."""
+        before = self._has_twin
+        self._has_twin = False
+        self._value(name, value)
+        self._has_twin = before
+
+    def _is_foreign(self, name: str, value: Any) -> bool:
         """Whether a stand-in will know what may be done with `value`."""
         if not self._may_be_foreign or not _foreign.is_known(value):
             return False
-        # numpy's are pure, and known with and without one.
-        self.is_foreign = self.is_foreign or not _is_numpy(value)
+        if _is_numpy(value):
+            return True  # numpy's are pure, and known with and without one.
+        if not self._has_twin:
+            raise RefusalError(
+                name,
+                "where it is used, nothing can stand in for it (only functions "
+                "that are called by their own names are looked through)",
+            )
+        self.is_foreign = True
         return True
 
     def _look_into(self, name: str, value: Any) -> None:
-        if self._is_foreign(value):
+        if self._is_foreign(name, value):
             return
         if _is_random(value):
             raise RefusalError(
@@ -310,15 +359,17 @@ class _Checker:
         if isinstance(value, Adapted):
             self._value(name, value.function)
             return
+        if isinstance(value, enum.Enum) or _is_namedtuple(type(value)):
+            self._classes.setdefault(type(value), False)
         if _is_constant(value) or _is_ours(value):
             return
         if isinstance(value, (tuple, list, set, frozenset)):
             for item in value:
-                self._value(f"an item of {name}", item)
+                self._without_twin(f"an item of {name}", item)
         elif isinstance(value, dict):
             for key, item in value.items():
-                self._value(f"a key of {name}", key)
-                self._value(f"{name}[{key!r}]", item)
+                self._without_twin(f"a key of {name}", key)
+                self._without_twin(f"{name}[{key!r}]", item)
         elif _is_numpy(value) and not isinstance(
             value, (type, types.ModuleType)
         ):
@@ -329,8 +380,8 @@ class _Checker:
             self._function(name, value.__func__, value.__self__)
         elif isinstance(value, functools.partial):
             self._value(name, value.func)
-            self._value(f"the arguments of {name}", value.args)
-            self._value(f"the arguments of {name}", value.keywords)
+            self._without_twin(f"the arguments of {name}", value.args)
+            self._without_twin(f"the arguments of {name}", value.keywords)
         elif isinstance(value, types.ModuleType):
             if not _is_pure_module(value):
                 raise RefusalError(
@@ -342,21 +393,31 @@ class _Checker:
             self._class(name, value)
         elif isinstance(value, types.BuiltinFunctionType):
             self._builtin(name, value)
-        elif dataclasses.is_dataclass(value):
-            for field in dataclasses.fields(value):
-                part = getattr(value, field.name, None)
-                self._value(f"{name}.{field.name}", part)
-        elif (call := _call_method(value)) is not None:
-            self._function(name, call, value)
+        elif dataclasses.is_dataclass(value) or _call_method(value) is not None:
+            self._object(name, value)
         else:
             raise RefusalError(
                 name,
                 f"{_article(value)} may change between calls",
             )
 
+    def _object(self, name: str, value: Any) -> None:
+        self._classes.setdefault(type(value), False)
+        if dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                part = getattr(value, field.name, None)
+                self._without_twin(f"{name}.{field.name}", part)
+        call = _call_method(value)
+        if call is not None:
+            before = self._has_twin
+            self._has_twin = before and value is self._whole
+            self._function(name, call, value)
+            self._has_twin = before
+
     def _builtin(self, name: str, value: Any) -> None:
         if isinstance(value, types.BuiltinFunctionType):
-            if value in _PURE_BUILTINS:
+            self._refuse_telling(name, value)
+            if value in _PURE_BUILTINS or value in _TELLING_BUILTINS:
                 return
             if (value.__module__ or "").lstrip("_") in _PURE_MODULES:
                 return
@@ -368,20 +429,35 @@ class _Checker:
             "same for the same arguments",
         )
 
+    def _refuse_telling(self, name: str, value: Any) -> None:
+        if value in _TELLING_BUILTINS and not self._is_adapted:
+            raise RefusalError(
+                name,
+                "it would tell of a symbolic value what is not so of the value",
+            )
+
     def _class(self, name: str, value: type) -> None:
+        self._refuse_telling(name, value)
+        if (
+            issubclass(value, enum.Enum)
+            or _is_namedtuple(value)
+            or dataclasses.is_dataclass(value)
+        ):
+            self._classes[value] = not issubclass(value, enum.Enum)
         if (
             value in _PURE_BUILTINS
+            or value in _TELLING_BUILTINS
             or issubclass(value, (enum.Enum, BaseException, np.generic))
             or value in (np.dtype, np.ndarray)
             or value.__module__ in _PURE_MODULES
         ):
             return
-        if issubclass(value, tuple) and hasattr(value, "_fields"):
+        if _is_namedtuple(value):
             return
         if dataclasses.is_dataclass(value):
             hook = getattr(value, "__post_init__", None)
             if hook is not None:
-                self._value(f"{name}.__post_init__", hook)
+                self._without_twin(f"{name}.__post_init__", hook)
             return
         raise RefusalError(
             name,
@@ -392,14 +468,16 @@ class _Checker:
     def _function(
         self, name: str, function: Any, receiver: Any = _UNKNOWN
     ) -> None:
-        if (id(function), id(receiver)) in self._seen_code:
+        key = (id(function), id(receiver), self._has_twin)
+        if key in self._seen_code:
             return
-        self._seen_code.add((id(function), id(receiver)))
+        self._seen_code.add(key)
         code = function.__code__
         if _is_generator(code) and self._serves_generators:
             return  # A source, which runs as Python whatever it does.
-        self._value(f"a default of {name}", function.__defaults__ or ())
-        self._value(f"a default of {name}", function.__kwdefaults__ or {})
+        what = f"a default of {name}"
+        self._without_twin(what, function.__defaults__ or ())
+        self._without_twin(what, function.__kwdefaults__ or {})
         closure: dict[str, Any] = {}
         cells = function.__closure__ or ()
         for variable, cell in zip(code.co_freevars, cells, strict=True):
@@ -419,6 +497,7 @@ class _Checker:
         closure: dict[str, Any],
         known: dict[str, Any],
     ) -> None:
+        self._names.update(code.co_names)
         if "from_generator" in code.co_names:
             self._serves_generators = True
         for load in loads(code, set(closure)):
@@ -477,9 +556,14 @@ class _Checker:
         if value is _UNKNOWN:
             return
         name = load.name
+        is_own = True
         for attribute in load.attributes:
-            if self._is_foreign(value):
+            is_module = isinstance(value, types.ModuleType)
+            if is_module and _foreign.is_constant(value, attribute):
                 return
+            if self._is_foreign(name, value):
+                return
+            is_own = False
             if isinstance(value, types.ModuleType):
                 if _is_ours(value):
                     return
@@ -505,7 +589,14 @@ class _Checker:
             name = f"{name}.{attribute}"
             if value is _UNKNOWN:
                 return
-        self._value(name, value)
+        if is_own:
+            self._value(name, value)
+        else:
+            self._without_twin(name, value)
+
+
+def _is_namedtuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def _is_generator(code: types.CodeType) -> bool:

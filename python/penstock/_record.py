@@ -17,6 +17,7 @@ from penstock import (
     _pillow,
     _purity,
     _recording,
+    _sides,
     _spec,
 )
 from penstock._adapted import Adapted, users_own
@@ -34,6 +35,7 @@ from penstock._location import (
 from penstock._recording import Recording
 from penstock._symbol import (
     NoAttributeError,
+    PythonNumber,
     Symbol,
     call,
     call_parts,
@@ -99,11 +101,14 @@ def record_known(
 
     def attempt(mode: str) -> tuple[Recorded, bool]:
         recording = _begin(elements)
+        recording.size_of = _sides.Side
         assumption = _pillow.assume(recording, mode)
         with _recording.activate(recording):
             result = _run(
                 recording, function, twin, elements, reached.containers
             )
+            assumption.finish()
+            _refuse_others(recording, function)
             if not _is_tensors(result):
                 raise refused(
                     UnsupportedFunctionError,
@@ -137,6 +142,58 @@ def record_known(
     return recorded
 
 
+def _returned(leaf: Any) -> Any:
+    """What a result has in the place of `leaf`: an int is an int64 there."""
+    return leaf.value if isinstance(leaf, _sides.Side) else leaf
+
+
+# Functions of floats whose last bits are not numpy's.
+_ROUNDED = frozenset(
+    {
+        "arctan",
+        "cos",
+        "exp",
+        "expm1",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "mean",
+        "power",
+        "prod",
+        "sin",
+        "sum",
+        "tan",
+        "tanh",
+    }
+)
+
+
+def _refuse_others(recording: Recording, function: Callable[..., Any]) -> None:
+    """Refuses what gives something else here than as Python.
+
+    Elements that the engine does not know would have it otherwise than those
+    that it does.
+    """
+    for step in recording.steps:
+        call = step.get("call", {})
+        name = call.get("function", "")
+        if "random" in name or "sample" in name:
+            why = f"draws random numbers ({name})"
+        elif name in _ROUNDED and any(
+            "INT" not in recording.spec(each).dtype.wire_name
+            for each in call["args"]
+        ):
+            why = f"rounds ({name})"
+        else:
+            continue
+        raise refused(
+            UnsupportedFunctionError,
+            f"function {name_of(function)} {why}, which the engine does "
+            "otherwise than Python",
+        )
+
+
 def _is_tensors(result: Any) -> bool:
     return not isinstance(result, list) and not any(
         isinstance(leaf, (_pillow.Image, _foreign.Bytes, list))
@@ -148,7 +205,9 @@ def _check(
     function: Callable[..., Any], may_be_foreign: bool = False
 ) -> _purity.Reached:
     try:
-        return _purity.check(users_own(function), may_be_foreign)
+        return _purity.check(
+            users_own(function), may_be_foreign, isinstance(function, Adapted)
+        )
     except _purity.TooDeepError:
         refusal = refused(
             UnsupportedFunctionError,
@@ -228,7 +287,7 @@ def _value(recording: Recording, step: int, leaf: Any) -> Any:
         from penstock._nested import argument
 
         return argument(recording, step, leaf.element_spec)
-    return Symbol(recording, step)
+    return Symbol.fresh(recording, step)
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -307,7 +366,7 @@ def _finish(
         result = tuple(result)
     _check_result(function, result)
     message["outputs"] = [
-        step_of(recording, leaf) for leaf in _spec.flatten(result)
+        step_of(recording, _returned(leaf)) for leaf in _spec.flatten(result)
     ]
     message["output"] = _spec.to_json(result)
     message["steps"] = recording.steps
@@ -319,7 +378,7 @@ def _check_result(function: Callable[..., Any], result: Any) -> None:
     from penstock import _dtypes
 
     for leaf in _spec.flatten(result):
-        if isinstance(leaf, (Symbol, list)):
+        if isinstance(leaf, (Symbol, PythonNumber, list)):
             continue
         try:
             _dtypes.to_array(leaf)

@@ -48,6 +48,8 @@ class Recording:
         self._lifted: dict[tuple[int, int], int] = {}
         # While a function is called several times: says which steps are new.
         self.replay: Any = None
+        # What makes of a size, which is an int64 scalar, what Python has.
+        self.size_of: Any = None
         for i, spec in enumerate(arguments):
             self._specs[self._add({"argument": i})] = spec
 

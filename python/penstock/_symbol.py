@@ -11,7 +11,16 @@ import numpy as np
 
 from penstock import _chunk, _engine, _recording
 from penstock._bytecode import names_on_line
-from penstock._dtypes import DType, string
+from penstock._caught import is_asked_by_user
+from penstock._dtypes import (
+    DType,
+    bfloat16,
+    complex64,
+    float16,
+    float32,
+    int64,
+    string,
+)
 from penstock._errors import UnsupportedFunctionError
 from penstock._location import is_ours, user_frame, user_line
 from penstock._recording import Recording
@@ -34,6 +43,8 @@ _NUMPY_NAMES = {
     "remainder": "mod",
     "rint": "round",
 }
+# Functions that give floats for integers in numpy, and not here.
+_OF_FLOATS = ("fabs", "rint")
 # The same of `math`'s names.
 _MATH_NAMES = {"atan": "arctan", "fabs": "abs", "pow": "power"}
 # Functions of numpy that are short in native ones.
@@ -44,10 +55,38 @@ _WRITTEN = {
     "np.std": "ps.sqrt(ps.mean(ps.square(x - ps.mean(x))))",
     "np.var": "ps.mean(ps.square(x - ps.mean(x)))",
 }
+# Functions whose results may share memory with what they are given, or be it.
+_VIEWS = frozenset(
+    {
+        "ensure_shape",
+        "expand_dims",
+        "getitem",
+        "reshape",
+        "round",
+        "squeeze",
+        "transpose",
+    }
+)
+# Functions that give arrays without axes where others give scalars.
+_WITHOUT_SCALARS = frozenset(
+    {
+        "fill",
+        "full_like",
+        "ones",
+        "ones_like",
+        "scatter",
+        "where",
+        "zeros",
+        "zeros_like",
+    }
+)
+
+
+_NOTHING: Mapping[str, Any] = {}
 
 
 def call(
-    name: str, tensors: Sequence[Any], attrs: Mapping[str, Any] | None = None
+    name: str, tensors: Sequence[Any], attrs: Mapping[str, Any] = _NOTHING
 ) -> Any:
     """Calls a native function: records it, or runs it at once.
 
@@ -69,7 +108,16 @@ def call(
     if recording is None:
         return _evaluate(name, tensors, messages)
     args = [step_of(recording, tensor) for tensor in tensors]
-    return Symbol(recording, recording.add_call(name, args, messages))
+    result = Symbol(recording, recording.add_call(name, args, messages))
+    if name in _VIEWS and isinstance(tensors[0], Symbol):
+        result._memory = tensors[0]._memory
+        result._version = tensors[0]._version
+        # x[..., 0] has no axes, and shares memory with x.
+        result._is_scalar = name == "getitem" and "e" not in attrs["spec"]
+    else:
+        result._memory.is_writable = True
+        result._is_scalar = name not in _WITHOUT_SCALARS
+    return result
 
 
 def call_parts(
@@ -90,7 +138,7 @@ def call_parts(
         return _evaluate_parts(name, tensors, messages, count)
     args = [step_of(recording, tensor) for tensor in tensors]
     steps = recording.add_parts(name, args, messages, count)
-    return [Symbol(recording, step) for step in steps]
+    return [Symbol.fresh(recording, step) for step in steps]
 
 
 def _recording_of(tensors: Sequence[Any]) -> Recording | None:
@@ -107,6 +155,12 @@ def _recording_of(tensors: Sequence[Any]) -> Recording | None:
 def step_of(recording: Recording, value: Any) -> int:
     """The step of `recording` that has this value, made if there is none."""
     if isinstance(value, Symbol):
+        if value._version != value._memory.version:
+            _unsupported(
+                "an array that was changed through another",
+                "Write x = x + y instead of x += y.",
+                "they share their memory",
+            )
         return recording.lift(value._recording, value._step)
     if isinstance(value, (list, tuple)) and _recording_of(value) is not None:
         parts = [step_of(recording, item) for item in value]
@@ -145,6 +199,15 @@ class NoAttributeError(AttributeError):
     """A symbolic value has no such attribute; `hasattr` may ask for it."""
 
 
+def refuse_type() -> NoReturn:
+    """Refuses to tell the type of what stands in for a value."""
+    _unsupported(
+        "a question for a value's type (isinstance, __class__)",
+        "Ask for its dtype, or let it run as Python (ps.python_function).",
+        "a symbolic value is of another",
+    )
+
+
 _IN_PYTHON = "let it run as Python (ps.python_function)"
 _NO_TEXT = (
     f"Use the functions in ps.strings (help(ps.strings)), or {_IN_PYTHON}."
@@ -158,20 +221,117 @@ def _unsupported(what: str, instead: str, why: str = _NOT_KNOWN) -> NoReturn:
     )
 
 
+class _Memory:
+    """What an array and its views have in common."""
+
+    __slots__ = ("is_writable", "version")
+
+    def __init__(self) -> None:
+        self.is_writable = False
+        self.version = 0  # one more with each change
+
+
+class PythonNumber:
+    """What stands in for a number of Python's own, which is no numpy scalar."""
+
+    __slots__ = ()
+
+    def beside(self, value: Any) -> Symbol:
+        """Itself, in the type that it has in an operation with `value`."""
+        raise NotImplementedError
+
+
+# Of Python's numbers they make Python's numbers.
+_ARITHMETIC = frozenset(
+    {"add", "subtract", "multiply", "true_divide", "floor_divide", "mod"}
+)
+
+
+def _operate(name: str, x: Any, y: Any) -> Symbol:
+    """An operator, as numpy has it for what may be Python's own numbers."""
+    result: Symbol = call(name, (_beside(x, y), _beside(y, x)))
+    result._is_size = name in _ARITHMETIC and _is_pythons(x) and _is_pythons(y)
+    return result
+
+
+def _is_pythons(value: Any) -> bool:
+    if isinstance(value, Symbol):
+        return value._is_size
+    return type(value) in (int, float)
+
+
+def _beside(x: Any, other: Any) -> Any:
+    """`x` in the type that it has in an operation with `other`."""
+    if isinstance(x, PythonNumber):
+        return x.beside(other)
+    if not isinstance(x, Symbol) or not x._is_size or _is_pythons(other):
+        return x
+    if not isinstance(other, (Symbol, np.ndarray, np.generic)):
+        return x
+    kind = DType.of(other.dtype)
+    if kind in (float16, bfloat16, float32, complex64):
+        return x.astype(float32 if kind == complex64 else kind)
+    if kind.wire_name.startswith(("INT", "UINT")) and x.dtype == int64 != kind:
+        why = "a size takes their type, and Python raises if it does not fit"
+        instead = "Use ps.cast for the one or the other."
+        _unsupported(f"an operation of a size and {kind.name}", instead, why)
+    return x
+
+
 def _binary(name: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        result: Symbol = call(name, (self, other))
-        return result
+        return _operate(name, self, other)
 
     return operator
 
 
 def _reflected(name: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
-        result: Symbol = call(name, (other, self))
-        return result
+        return _operate(name, other, self)
 
     return operator
+
+
+def _in_place(name: str) -> Callable[[Symbol, Any], Symbol]:
+    def operator(self: Symbol, other: Any) -> Symbol:
+        result = _operate(name, self, other)
+        if self._is_scalar and self._spec().shape == ():
+            return result  # A scalar does not change; a name does.
+        why = _why_not_in_place(self, _beside(other, self), result)
+        if why:
+            instead = "Write it as x = x + y."
+            _unsupported("a change of an array in its place", instead, why)
+        if result.dtype != self.dtype:
+            result = result.astype(self.dtype)
+        # Whoever has this array sees the change; so do those that have views of
+        # it, which here do not.
+        self._step = result._step
+        self._memory.version += 1
+        self._version = self._memory.version
+        return self
+
+    return operator
+
+
+def _why_not_in_place(x: Symbol, other: Any, result: Symbol) -> str:
+    """Why `x` cannot become `result`; "" if it can, as numpy does it."""
+    if not x._memory.is_writable or x._recording is not result._recording:
+        return "it is read-only, or another function's"
+    here, there = x._spec(), result._spec()
+    plain = isinstance(here.dtype.dtype.type(), np.number | np.bool_)
+    if not plain or not np.can_cast(
+        there.dtype.dtype, here.dtype.dtype, "same_kind"
+    ):
+        return f"it has {here.dtype.name}, and the result {there.dtype.name}"
+    sizes = (
+        other._spec().shape if isinstance(other, Symbol) else np.shape(other)
+    )
+    if here.shape is None or sizes is None or len(sizes) > len(here.shape):
+        return "the result may have another shape"
+    for size, own in zip(reversed(sizes), reversed(here.shape), strict=False):
+        if size != 1 and (size is None or size != own):
+            return "the result may have another shape"
+    return ""
 
 
 def _unary(name: str) -> Callable[[Symbol], Symbol]:
@@ -209,13 +369,48 @@ class Symbol:
         [np.float64(0.0), np.float64(0.5)]
     """
 
-    __slots__ = ("_recording", "_step")
+    __slots__ = (
+        "_is_scalar",
+        "_is_size",
+        "_memory",
+        "_recording",
+        "_step",
+        "_version",
+    )
 
     __array_priority__ = 1000
 
     def __init__(self, recording: Recording, step: int) -> None:
         self._recording = recording
         self._step = step
+        self._memory = _Memory()
+        # Of its memory, when it was last in step with it.
+        self._version = 0
+        # Whether it is, if it has no axes, a scalar and not an array.
+        self._is_scalar = False
+        # Whether it is a Python number, made of an array's sizes.
+        self._is_size = False
+
+    @staticmethod
+    def fresh(recording: Recording, step: int) -> Symbol:
+        """A value that nobody else has."""
+        result = Symbol(recording, step)
+        result._memory.is_writable = result._is_scalar = True
+        return result
+
+    def array(self, *, is_writable: bool) -> Symbol:
+        """The same values as another array, also if it has no axes."""
+        result = Symbol(self._recording, self._step)
+        result._memory.is_writable = is_writable
+        return result
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        # `isinstance` asks for it: the answer would be for this, and not for
+        # the value.
+        if _recording.current() is not None and is_asked_by_user():
+            refuse_type()
+        return type(self)
 
     # ---- What is known.
 
@@ -233,9 +428,15 @@ class Symbol:
         if shape is None:
             _unsupported("the shape", "Its rank is not known; use ps.shape.")
         return tuple(
-            call("shape", (self,))[i] if size is None else size
+            self._size(i) if size is None else size
             for i, size in enumerate(shape)
         )
+
+    def _size(self, axis: int) -> Any:
+        size = call("shape", (self,))[axis]
+        size._is_size = True
+        make = self._recording.size_of
+        return size if make is None else make(size)
 
     @property
     def ndim(self) -> int:
@@ -314,20 +515,33 @@ class Symbol:
     __abs__ = _unary("abs")
     __invert__ = _unary("invert")
 
+    __iadd__ = _in_place("add")
+    __isub__ = _in_place("subtract")
+    __imul__ = _in_place("multiply")
+    __itruediv__ = _in_place("true_divide")
+    __ifloordiv__ = _in_place("floor_divide")
+    __imod__ = _in_place("mod")
+    __ipow__ = _in_place("power")
+    __iand__ = _in_place("bitwise_and")
+    __ior__ = _in_place("bitwise_or")
+    __ixor__ = _in_place("bitwise_xor")
+    __ilshift__ = _in_place("left_shift")
+    __irshift__ = _in_place("right_shift")
+
     def __eq__(self, other: object) -> Any:
-        return call("equal", (self, other))
+        return _operate("equal", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return call("not_equal", (self, other))
+        return _operate("not_equal", self, other)
 
-    def __round__(self, digits: int | None = None) -> Symbol:
+    def __round__(self, digits: int | None = None) -> NoReturn:
         if digits:
             why = "numbers are rounded to whole ones in this version"
             _unsupported(
                 "round() to digits", "Use ps.round(x * 100) / 100.", why
             )
-        result: Symbol = call("round", (self,))
-        return result
+        why = "it gives a Python integer, and no array of the same type"
+        _unsupported("round()", "Use ps.round.", why)
 
     # ---- Methods of arrays.
 
@@ -382,19 +596,33 @@ class Symbol:
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
-        if method != "__call__" or kwargs:
+        is_float = ufunc.__name__ not in _OF_FLOATS or (
+            "FLOAT" in DType.of(inputs[0].dtype).wire_name
+        )
+        if method != "__call__" or kwargs or not is_float:
             _unsupported(
                 f"np.{ufunc.__name__}.{method}", "Use a Penstock function."
             )
+        if len(inputs) == 2:
+            x, y = inputs
+            inputs = (_beside(x, y), _beside(y, x))
         return _native(ufunc.__name__)(*inputs)
 
     def __array_function__(
         self, func: Any, types: Any, args: Any, kwargs: Any
     ) -> Any:
+        if func is np.shape and not kwargs and len(args) == 1:
+            return args[0].shape if args[0] is self else self._no_shape()
+        if func is np.size:
+            self._no_shape()
         prefix = func.__module__.replace("numpy", "np", 1) + "."
         return _native(func.__name__, prefix)(*args, **kwargs)
 
     # ---- What only a value could answer.
+
+    def _no_shape(self) -> NoReturn:
+        why = "it gives Python integers"
+        _unsupported("np.shape or np.size", "Use ps.shape or ps.size.", why)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _unsupported(

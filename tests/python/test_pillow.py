@@ -1,12 +1,15 @@
 """Functions that use Pillow: in the engine, bit for bit what Pillow gives."""
 
 import functools
+import inspect
 import io
 import warnings
 
 import jpegs
 import numpy as np
 import PIL.Image
+import PIL.ImageFile
+import PIL.JpegImagePlugin
 import pytest
 from PIL import Image, ImageOps
 from PIL.Image import open as open_image
@@ -26,6 +29,13 @@ def files(contents):
 def is_native(ds):
     """Whether the engine knows what its map does."""
     return "natively, as Python for elements it does not know" in ds.describe()
+
+
+def alone(ds, native):
+    """What it gives; checks whether Python was needed for it."""
+    iterator = iter(ds)
+    yield from iterator
+    assert (iterator.stats().python_ns == 0) == native
 
 
 def assert_same(function, contents=KNOWN, native=True):
@@ -101,9 +111,6 @@ class Loader:
 
     def __call__(self, file):
         return np.asarray(load(file).resize((self.side, self.side)))
-
-    def load(self, file):
-        return self(file)
 
 
 def sized(file, size):
@@ -346,11 +353,18 @@ def test_large_images_are_pillows(monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 5)
     with pytest.warns(Image.DecompressionBombWarning):
         wanted = decode(jpegs.jpeg(jpegs.picture(2, 4)))
-    ds = files([jpegs.jpeg(jpegs.picture(2, 4)), KNOWN[0]]).map(decode)
-    before = len(workers())
-    found = list(ds)
+    small, large = (jpegs.jpeg(jpegs.picture(h, 4)) for h in (1, 2))
+    found = list(alone(files([small]).map(decode), native=True))
+    np.testing.assert_array_equal(found[0], decode(small))
+    found = list(alone(files([large, small]).map(decode), native=False))
     np.testing.assert_array_equal(found[0], wanted)
-    assert len(workers()) > before or before > 0
+
+
+def test_a_limit_of_no_pixels_is_one(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 0)
+    ds = files(KNOWN[:1]).map(lambda file: np.asarray(load(file)))
+    assert is_native(ds)
+    assert len(list(alone(ds, native=False))) == 1
 
 
 def test_another_result_than_the_recorded_one_is_an_error():
@@ -405,14 +419,48 @@ def test_a_pillow_that_is_not_known_runs_as_python(monkeypatch):
     monkeypatch.setattr(Image, "__version__", "99.0.0")
     ds = files(KNOWN[:2]).map(decode)
     assert "knows Pillow 10 to 13; got 99.0.0" in ds.describe()
-    monkeypatch.undo()
-    monkeypatch.setattr(Image, "open", lambda file: None)
+
+
+@pytest.mark.parametrize(
+    ("of", "name"),
+    [
+        (Image, "open"),
+        (Image.Image, "convert"),
+        (Image.Image, "crop"),
+        (Image.Image, "load"),
+        (Image.Image, "transpose"),
+        (Image.Image, "size"),
+        (Image.Image, "__array_interface__"),
+        (Image.Image, "_new"),
+        (ImageOps, "mirror"),
+        (PIL.ImageFile.ImageFile, "load"),
+        (PIL.JpegImagePlugin.JpegImageFile, "_open"),
+    ],
+)
+def test_a_pillow_that_was_changed_runs_as_python(monkeypatch, of, name):
+    assert is_native(files(KNOWN[:2]).map(decode))
+    own = inspect.getattr_static(of, name)
+    changed = (
+        property(lambda self: own.fget(self))
+        if isinstance(own, property)
+        else lambda *args, **kwargs: own(*args, **kwargs)
+    )
+    monkeypatch.setattr(of, name, changed)
+    ds = files(KNOWN[:2]).map(decode)
+    assert f"{name} is not Pillow's own" in ds.describe()
+
+
+def test_a_pillow_with_another_reader_of_jpeg_runs_as_python(monkeypatch):
+    Image.preinit()
+    own = Image.OPEN["JPEG"]
+    other = (lambda *args: own[0](*args), own[1])
+    monkeypatch.setitem(Image.OPEN, "JPEG", other)
     ds = files(KNOWN[:2]).map(decode)
     assert "is not Pillow's own" in ds.describe()
 
 
 def test_what_must_be_native_must_need_no_python():
-    with pytest.raises(ps.UnsupportedFunctionError, match="module io"):
+    with pytest.raises(ps.UnsupportedFunctionError, match="module PIL"):
         files(KNOWN[:2]).map(ps.native(decode))
 
 

@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import dataclasses
 import functools
 import math
 import operator
@@ -102,6 +103,37 @@ def gives(x):
     yield x
 
 
+def imports_for_another(x):
+    import random
+
+    return (lambda y: y + random.random())(x)
+
+
+def imports_by_another_name(x):
+    import urllib.request as r
+
+    return x + len(r.urlopen("file:///dev/null").read())
+
+
+@dataclasses.dataclass
+class Noise:
+    scale: float
+
+    def __call__(self, x):
+        return x + self.draw()
+
+    def draw(self):
+        return np.random.rand() * self.scale
+
+
+class Drawing(collections.namedtuple("Drawing", ["scale"])):
+    def draw(self):
+        return random.random()
+
+
+NOISE = Noise(2)
+
+
 @functools.wraps(add_number)
 def wrapped(x):
     return add_number(x)
@@ -173,6 +205,16 @@ def test_may_be_recorded(function):
         (imports_name_inside, "random"),
         (gives, "generators"),
         (lambda x, out=HANDLE: x, "default"),
+        (lambda x: type(x), "type"),
+        (lambda x: hasattr(x, "shape"), "hasattr"),
+        (lambda x: getattr(np, "random").rand(), "getattr"),  # noqa: B009
+        (imports_for_another, "random"),
+        (imports_by_another_name, "request"),
+        (Noise(2), "random"),
+        (lambda x: x + Noise(2)(x), "random"),
+        (lambda x: x + Noise(2).draw(), "random"),
+        (lambda x: x + NOISE.draw(), "random"),
+        (lambda x: x + Drawing(1).draw(), "random"),
     ],
 )
 def test_may_not_be_recorded(function, name):

@@ -300,10 +300,6 @@ def test_symbols_have_no_text(function):
     assert found == [function(np.int64(i)).encode() for i in range(2)]
 
 
-def test_attributes_may_be_asked_for():
-    assert run(lambda x: x + hasattr(x, "split"), np.int64(3)) == 3
-
-
 def test_what_a_function_raises_is_the_cause():
     def divide(x):
         return x * (1 // 0)

@@ -15,10 +15,6 @@
 namespace penstock::functions {
 namespace {
 
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 const uint8_t* Bytes(std::string_view contents) {
   return reinterpret_cast<const uint8_t*>(contents.data());
 }
@@ -35,11 +31,11 @@ T At(std::string_view contents, size_t at) {
 
 ImageFormat FormatOf(std::string_view contents) {
   using std::literals::operator""sv;
-  if (StartsWith(contents, "\xff\xd8\xff"sv)) return ImageFormat::kJpeg;
-  if (StartsWith(contents, "\x89PNG\r\n\x1a\n"sv)) return ImageFormat::kPng;
-  if (StartsWith(contents, "GIF8"sv)) return ImageFormat::kGif;
-  if (StartsWith(contents, "BM"sv)) return ImageFormat::kBmp;
-  if (StartsWith(contents, "RIFF"sv) && contents.size() >= 12 &&
+  if (contents.starts_with("\xff\xd8\xff"sv)) return ImageFormat::kJpeg;
+  if (contents.starts_with("\x89PNG\r\n\x1a\n"sv)) return ImageFormat::kPng;
+  if (contents.starts_with("GIF8"sv)) return ImageFormat::kGif;
+  if (contents.starts_with("BM"sv)) return ImageFormat::kBmp;
+  if (contents.starts_with("RIFF"sv) && contents.size() >= 12 &&
       contents.substr(8, 4) == "WEBP"sv) {
     return ImageFormat::kWebp;
   }
@@ -66,7 +62,7 @@ absl::Status CheckHead(const char* format, const ImageHead& head) {
 
 absl::StatusOr<ImageHead> BmpHead(std::string_view contents, int channels) {
   constexpr size_t kLeast = 54;
-  if (!StartsWith(contents, "BM") || contents.size() < kLeast) {
+  if (!contents.starts_with("BM") || contents.size() < kLeast) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected BMP data, which begins with BM and ", kLeast,
         " bytes of header; got ", contents.size(), " bytes that do not"));
@@ -131,7 +127,7 @@ absl::StatusOr<ImageHead> GifHead(std::string_view contents) {
   const absl::Status truncated = absl::InvalidArgumentError(
       absl::StrCat("expected GIF data; got ", size,
                    " bytes that end too early. The file may be truncated."));
-  if (!StartsWith(contents, "GIF8")) {
+  if (!contents.starts_with("GIF8")) {
     return absl::InvalidArgumentError(
         "expected GIF data; its first bytes are not GIF8");
   }

@@ -101,10 +101,16 @@ absl::Status CheckImage(const ArgSpec& arg) {
       "expected an image of mode \"L\" or \"RGB\"; got ", arg.spec.ToString()));
 }
 
-// Versions of Pillow differ in how they resize images that are this tall.
-absl::Status CheckTall(int64_t height, int64_t width) {
-  if (height <= 100 * width) return absl::OkStatus();
-  return absl::InvalidArgumentError("the image is too tall");
+absl::Status CheckResize(PillowResizer::Size from, int channels,
+                         const Resize& resize) {
+  // Versions of Pillow differ in how they resize images that are this tall.
+  if (from.height > 100 * from.width) {
+    return absl::InvalidArgumentError("the image is too tall");
+  }
+  if (!PillowResizer::Fits(from, channels, resize.size)) {
+    return absl::InvalidArgumentError("the image is resized too far");
+  }
+  return absl::OkStatus();
 }
 
 Shape ShapeOf(int channels, int64_t height, int64_t width) {
@@ -246,7 +252,8 @@ absl::StatusOr<Column> EvalOpen(absl::Span<const Arg> args, const Attrs& attrs,
       return absl::InvalidArgumentError("the header says two sizes");
     }
     if (resize) {
-      PENSTOCK_RETURN_IF_ERROR(CheckTall(head.height, head.width));
+      PENSTOCK_RETURN_IF_ERROR(
+          CheckResize({head.height, head.width}, channels, *resize));
     }
     const PillowResizer::Size size =
         resize ? resize->size : PillowResizer::Size{head.height, head.width};
@@ -324,7 +331,7 @@ absl::StatusOr<Column> EvalResized(absl::Span<const Arg> args,
         if (NumItems(shape) == 0) {
           return absl::InvalidArgumentError("the image has no pixels");
         }
-        return CheckTall(shape[0], shape[1]);
+        return CheckResize({shape[0], shape[1]}, channels, *resize);
       },
       [&](int64_t row, absl::Span<const int64_t>, std::byte* out) {
         const int64_t from = RowIndex(args[0], row);

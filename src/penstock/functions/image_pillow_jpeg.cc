@@ -27,10 +27,6 @@ absl::Status Unusual(std::string_view what) {
       absl::StrCat("expected a plain JPEG file; got ", std::string(what)));
 }
 
-bool StartsWith(std::string_view data, std::string_view start) {
-  return data.substr(0, start.size()) == start;
-}
-
 // Numbers in bytes, of which there must be enough.
 class Bytes final {
  public:
@@ -71,8 +67,8 @@ bool IsPlainExif(std::string_view tiff) {
   constexpr uint32_t kResolutionUnit = 0x0128;
   constexpr uint32_t kTypeShort = 3;
   constexpr uint32_t kTypeRational = 5;
-  const bool is_little = StartsWith(tiff, std::string_view("II\x2a\0", 4));
-  if (!is_little && !StartsWith(tiff, std::string_view("MM\0\x2a", 4)))
+  const bool is_little = tiff.starts_with(std::string_view("II\x2a\0", 4));
+  if (!is_little && !tiff.starts_with(std::string_view("MM\0\x2a", 4)))
     return false;
   const Bytes bytes(tiff, is_little);
   if (!bytes.Has(4, 4)) return false;
@@ -129,10 +125,10 @@ bool IsPlainPhotoshop(std::string_view data) {
 // they are.
 absl::Status ReadApplication(int marker, std::string_view data, bool& has_exif,
                              PillowJpeg& head) {
-  if (marker == kApp0 && StartsWith(data, "JFIF")) {
+  if (marker == kApp0 && data.starts_with("JFIF")) {
     if (data.size() < 14) return Unusual("a short JFIF segment");
   } else if (marker == kApp1 &&
-             StartsWith(data, std::string_view("Exif\0\0", 6))) {
+             data.starts_with(std::string_view("Exif\0\0", 6))) {
     head.has_no_orientation = false;
     if (has_exif || !IsPlainExif(data.substr(6))) {
       return Unusual("EXIF data of an unusual form");
@@ -140,13 +136,13 @@ absl::Status ReadApplication(int marker, std::string_view data, bool& has_exif,
     has_exif = true;
   } else if (marker == kApp1) {
     head.has_no_orientation = false;
-  } else if (marker == kApp2 && StartsWith(data, "ICC_PROFILE")) {
+  } else if (marker == kApp2 && data.starts_with("ICC_PROFILE")) {
     if (data.size() < 14) return Unusual("a short ICC profile");
-  } else if (marker == kApp2 && StartsWith(data, "MPF")) {
+  } else if (marker == kApp2 && data.starts_with("MPF")) {
     return Unusual("several images in one file");
-  } else if (marker == kApp13 && StartsWith(data, "Photoshop 3.0")) {
+  } else if (marker == kApp13 && data.starts_with("Photoshop 3.0")) {
     if (!IsPlainPhotoshop(data)) return Unusual("damaged Photoshop resources");
-  } else if (marker == kApp14 && StartsWith(data, "Adobe")) {
+  } else if (marker == kApp14 && data.starts_with("Adobe")) {
     if (data.size() < 12) return Unusual("a short Adobe segment");
   }
   return absl::OkStatus();
@@ -173,7 +169,7 @@ absl::Status ReadFrame(std::string_view data, PillowJpeg& head) {
 }  // namespace
 
 absl::StatusOr<PillowJpeg> ReadPillowHeader(std::string_view contents) {
-  if (!StartsWith(contents, "\xff\xd8\xff")) {
+  if (!contents.starts_with("\xff\xd8\xff")) {
     return Unusual("another format");
   }
   const Bytes bytes(contents, /*is_little_endian=*/false);

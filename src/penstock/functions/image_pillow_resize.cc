@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/functions/image_jpeg.h"
+
 namespace penstock::functions {
 namespace {
 
@@ -142,6 +144,12 @@ void PillowResizer::Prepare(Axis& axis, int64_t from, int64_t to) const {
   } else {
     WeightedAxis(filter_, axis);
   }
+}
+
+bool PillowResizer::Fits(Size from, int channels, Size to) {
+  return (from.height + kPillowRows) * std::max(from.width, to.width) *
+             channels <=
+         kMaxImageItems;
 }
 
 void PillowResizer::Begin(Size from, int channels, Size to, uint8_t* out) {

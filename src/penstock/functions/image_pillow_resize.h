@@ -27,7 +27,7 @@ inline constexpr int kPillowFilters = 6;
 // to the next. One thread at a time.
 //
 // An image comes row by row, from the first to the last:
-//   Begin(…); while (more) { write to places(); Commit(count); }
+//   Begin(…); while (more) { write to places(); Commit(); }
 class PillowResizer final {
  public:
   struct Size {
@@ -45,13 +45,17 @@ class PillowResizer final {
   PillowResizer(PillowFilter filter, Order order)
       : filter_(filter), order_(order) {}
 
+  // Whether the rows between the one side and the other are not too many: they
+  // can be as long as the result's and as many as the image's.
+  static bool Fits(Size from, int channels, Size to);
+
   // An image of `channels` bytes a pixel; `out` has room for the result.
-  // REQUIRES: 1 or 3 channels, sizes above 0 and below 2^31.
+  // REQUIRES: 1 or 3 channels, sizes above 0 and below 2^31; Fits().
   void Begin(Size from, int channels, Size to, uint8_t* out);
   // Where the next rows go: kPillowRows of them, or fewer at the end, and none
   // when the image, and with it the result, is complete.
   absl::Span<uint8_t* const> places();
-  // The first of these were written: all of them, or the last of the image.
+  // All of these were written.
   void Commit();
 
   // Of one axis: outputs are sums of inputs by their weights.

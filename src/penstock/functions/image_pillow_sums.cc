@@ -19,8 +19,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int32_t kHalf = 1 << (kPillowBits - 1);
 
-inline uint8_t Rounded(int32_t high, int32_t low) {
-  const int32_t sum = high * (1 << kPillowLowBits) + low + kHalf;
+// Sums of parts may wrap around; what they make together does not.
+inline uint8_t Rounded(uint32_t high, uint32_t low) {
+  const auto sum = static_cast<int32_t>((high << kPillowLowBits) + low + kHalf);
   return static_cast<uint8_t>(std::clamp(sum >> kPillowBits, 0, 255));
 }
 
@@ -28,14 +29,14 @@ inline uint8_t Rounded(int32_t high, int32_t low) {
 // be of an input that is not there, and 0.
 inline uint8_t SumOne(const uint8_t* from, int64_t step,
                       const PillowPair* weights, int64_t pairs) {
-  int32_t high = 0;
-  int32_t low = 0;
+  uint32_t high = 0;
+  uint32_t low = 0;
   for (int64_t i = 0; i < pairs; ++i, from += 2 * step) {
-    high += from[0] * weights[i].high[0];
-    low += from[0] * weights[i].low[0];
+    high += static_cast<uint32_t>(from[0] * weights[i].high[0]);
+    low += static_cast<uint32_t>(from[0] * weights[i].low[0]);
     if ((weights[i].high[1] | weights[i].low[1]) == 0) continue;
-    high += from[step] * weights[i].high[1];
-    low += from[step] * weights[i].low[1];
+    high += static_cast<uint32_t>(from[step] * weights[i].high[1]);
+    low += static_cast<uint32_t>(from[step] * weights[i].low[1]);
   }
   return Rounded(high, low);
 }

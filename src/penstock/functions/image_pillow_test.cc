@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "penstock/functions/call_for_test.h"
 #include "penstock/functions/image_jpeg.h"
 #include "penstock/functions/image_pillow_jpeg.h"
 #include "penstock/functions/image_pillow_resize.h"
@@ -65,6 +67,79 @@ TEST(PillowResizerTest, GivesWhatTheVersionGives) {
     EXPECT_THAT(Resized(PillowFilter::kNearest, Order::kX, channels),
                 ElementsAre(148, 222, 8, 238, 61, 98));
   }
+}
+
+// The least and the largest byte of an image of 255 everywhere, resized.
+std::vector<int> Extremes(PillowFilter filter, PillowResizer::Size from,
+                          int channels, PillowResizer::Size to) {
+  std::vector<uint8_t> out(to.height * to.width * channels);
+  PillowResizer resizer(filter, Order::kX);
+  resizer.Begin(from, channels, to, out.data());
+  for (auto places = resizer.places(); !places.empty();
+       places = resizer.places()) {
+    for (uint8_t* place : places) {
+      std::memset(place, 255, from.width * channels);
+    }
+    resizer.Commit();
+  }
+  const auto [least, most] = std::minmax_element(out.begin(), out.end());
+  return {*least, *most};
+}
+
+// The lower parts of weights are positive, those of negative ones nearly 2^12:
+// more than 2057 of them add up to more than 31 bits.
+TEST(PillowResizerTest, ManyWeightsAddUp) {
+  for (const PillowFilter filter :
+       {PillowFilter::kBox, PillowFilter::kBicubic, PillowFilter::kLanczos}) {
+    for (const int64_t size : {2056, 9000, 30000}) {
+      for (const int channels : {1, 3}) {
+        EXPECT_THAT(Extremes(filter, {1, size}, channels, {1, 4}),
+                    ElementsAre(255, 255));
+        EXPECT_THAT(Extremes(filter, {size, 1}, channels, {4, 1}),
+                    ElementsAre(255, 255));
+      }
+    }
+  }
+}
+
+TEST(PillowResizerTest, RowsBetweenTheSidesAreLimited) {
+  EXPECT_TRUE(PillowResizer::Fits({480, 640}, 3, {224, 224}));
+  EXPECT_TRUE(PillowResizer::Fits({9000, 9000}, 3, {1, 1}));
+  // 40 rows of the result, and 65500 of the image.
+  EXPECT_FALSE(PillowResizer::Fits({65500, 700}, 3, {40, 1 << 24}));
+  const TestArg tall =
+      Dense<uint8_t>({40, 1}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  //
+                               0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  //
+                               0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  //
+                               0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const std::vector<int64_t> size = {1 << 24, 1};
+  EXPECT_EQ(Got("image.pillow_resize", {tall},
+                {{"size", size}, {"filter", int64_t{2}}}),
+            "uint8: <the image is resized too far>");
+}
+
+std::string Cropped(std::initializer_list<int64_t> box) {
+  return Got(
+      "image.pillow_crop",
+      {Dense<uint8_t>({2, 3}, {1, 2, 3, 4, 5, 6}), Dense<int64_t>({4}, box)},
+      {{"max_pixels", int64_t{100}}});
+}
+
+TEST(PillowCropTest, WhatIsOutsideIsBlack) {
+  EXPECT_EQ(Cropped({1, 0, 3, 2}), "uint8: [[2 3] [5 6]]");
+  EXPECT_EQ(Cropped({-1, -1, 2, 1}), "uint8: [[0 0 0] [0 1 2]]");
+  EXPECT_EQ(Cropped({2, 1, 5, 3}), "uint8: [[6 0 0] [0 0 0]]");
+  EXPECT_EQ(Cropped({7, 0, 9, 1}), "uint8: [[0 0]]");
+  EXPECT_EQ(Cropped({-9, -9, -8, -7}), "uint8: [[0] [0]]");
+}
+
+TEST(PillowCropTest, OtherBoxesAreLeftToPillow) {
+  EXPECT_EQ(Cropped({2, 0, 1, 1}), "uint8: <the box has no pixels>");
+  EXPECT_EQ(Cropped({0, 1, 1, 0}), "uint8: <the box has no pixels>");
+  EXPECT_EQ(Cropped({1, 0, 1, 1}), "uint8: <the box has no pixels>");
+  EXPECT_EQ(Cropped({0, 0, 11, 10}), "uint8: <the box has too many pixels>");
+  EXPECT_EQ(Cropped({0, 0, int64_t{1} << 40, 1}),
+            "uint8: <the box is too large>");
 }
 
 std::string Jpeg(int channels) {

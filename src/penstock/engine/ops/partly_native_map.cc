@@ -109,6 +109,7 @@ class PartlyNativeRows final
                                first_ + stretch.begin, {},
                                [self = weak_from_this()] { MeetAgain(self); }));
     }
+    input_ = Chunk();  // What is still needed of it, calls have.
     MeetAgain(weak_from_this());
   }
 
@@ -121,7 +122,7 @@ class PartlyNativeRows final
     }
   }
 
-  const Chunk input_;
+  Chunk input_;  // until Python is asked
   const int64_t first_;
   const StartRows python_;
   NodeStats& stats_;

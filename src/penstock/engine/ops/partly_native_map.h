@@ -7,8 +7,7 @@
 //   Memory       as a map that runs in parallel, and a second time where rows
 //                of a chunk come from Python
 //   Threads      tasks on the executor; Python runs in no thread of ours, and
-//   no
-//                process is started before it is needed
+//                no process is started before it is needed
 //   Checkpoint   the input's position; rows under way are computed again
 //   Errors       what Python raises, at its row; never a step's
 //   Knobs        parallelism, of the tasks

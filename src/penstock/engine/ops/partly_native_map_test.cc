@@ -59,6 +59,18 @@ TEST(PartlyNativeMapTest, ErrorsOfItsInputStay) {
               ElementsAre("0", HasSubstr("!"), "4", "3"));
 }
 
+// A batch has rows written where they are read.
+TEST(PartlyNativeMapTest, BatchesHaveRowsOfBoth) {
+  EXPECT_THAT(Drain(Batch(Map(Range(6), Partly(3, 1)), 4)),
+              ElementsAre("[0 2 2 3]", "[8 5]"));
+  EXPECT_THAT(Drain(Batch(Map(Range(6), Partly(1, 0)), 3)),
+              ElementsAre("[0 2 4]", HasSubstr("!"), "[8 10]"));
+  EXPECT_EQ(Drain(Batch(Map(Range(6), Partly(1, 0)), 3)),
+            Drain(Batch(Map(Range(6), PythonDouble()), 3)));
+  EXPECT_THAT(Drain(Batch(Map(Range(6), Partly(100, 99)), 3)),
+              ElementsAre("[0 1 2]", "[3 4 5]"));
+}
+
 TEST(PartlyNativeMapTest, IsTheSameFunctionAsWithoutSteps) {
   EXPECT_EQ(plan::Fingerprint(Map(Range(4), Partly(3, 1))),
             plan::Fingerprint(Map(Range(4), PythonDouble())));
@@ -82,6 +94,7 @@ TEST(PartlyNativeMapContract, Holds) {
   CheckContract(Map(Range(50), Partly(1, 0)));
   CheckContract(Map(Range(50), Partly(99, 98)));
   CheckContract(Map(Range(0), Partly(3, 1)));
+  CheckContract(Batch(Map(Range(50), Partly(3, 1)), 4));
   CheckContract(Map(Map(Range(50), FailsWhere(5, 2)), Partly(4, 3), 3));
   CheckContract(Unordered(Map(Range(50), Partly(3, 1), 3)),
                 {.is_ordered = false});
