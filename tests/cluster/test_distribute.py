@@ -327,7 +327,7 @@ class TestRefusals:
         ds = ds.distribute(service.address, job="same")
         first = iter(ds)
         next(first)
-        with pytest.raises(ps.AlreadyExistsError, match="attach"):
+        with pytest.raises(ps.AlreadyExistsError, match=r'attach.*"fresh"'):
             next(
                 iter(
                     Dataset.range(10_000)
