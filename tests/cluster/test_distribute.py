@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from servers import kill
+from servers import kill, state_of
 
 import penstock as ps
 from penstock._engine import binary_path
@@ -386,3 +386,28 @@ def test_a_checkpoint_of_n_readers_goes_on_with_m(service, readers):
                 waiting.remove(i)
     rows = [x for part in had for batch in part for x in batch]
     assert sorted(rows) == list(range(1, 3001))
+
+
+def test_rows_are_said_of_who_shares_alone(service):
+    def consumer(job):
+        (found,) = [
+            each
+            for each in state_of(service.address)["jobs"]
+            if each["job"] == job
+        ]
+        return found["epochs"][0]["consumers"][0]
+
+    ds = Dataset.range(10_000).map(lambda x: x).batch(10)
+    alone = iter(ds.distribute(service.address, job="rows-alone"))
+    shares = iter(
+        ds.distribute(
+            service.address,
+            job="rows-share",
+            share="rows",
+            visitation="exactly_once",
+        )
+    )
+    next(alone)
+    next(shares)
+    assert "row" not in consumer("rows-alone")
+    assert "row" in consumer("rows-share")

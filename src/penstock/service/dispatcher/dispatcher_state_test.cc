@@ -82,6 +82,15 @@ TEST_F(DispatcherStateTest, ARestartKeepsTheName) {
       << "nobody reads on in what another one had";
 }
 
+// Those who do not share say nothing of rows.
+TEST_F(DispatcherStateTest, OnlyAMembersRowsAreSaid) {
+  OpenEpoch(2);
+  State seen;
+  state_->Describe(now_, seen);
+  ASSERT_EQ(seen.jobs(0).epochs(0).consumers_size(), 1);
+  EXPECT_FALSE(seen.jobs(0).epochs(0).consumers(0).has_row());
+}
+
 TEST_F(DispatcherStateTest, ANewerSessionWins) {
   const OpenReply first = OpenEpoch(1);
   OpenRequest request = Request(2);
