@@ -192,7 +192,7 @@ def test_an_expired_server(expired):
     ("word", "problem"),
     [
         ("purple", "is not one of the server's"),
-        ("worker:blue", "expected a token"),
+        ("worker:blue", "for the role worker, which may not do this"),
         ("blue", "needs the role consumer"),
     ],
 )
@@ -200,7 +200,18 @@ def test_a_wrong_word(secrets, secure, word, problem):
     path = secrets.write("word", word)
     said = refusal(secure.address, credentials(secrets, token_file=path))
     assert problem in said
+    assert f"{secure.address} does not let the caller" in said
     assert "purple" not in said
+
+
+@pytest.mark.parametrize("command", ["workers", "jobs", "state", "top"])
+def test_a_consumers_word_for_people(secrets, secure, command):
+    path = secrets.write("mine", "consumer:red\n")
+    refused = run(command, secure.address, *secrets.admin_flags[:-1], path)
+    assert refused.returncode == 1
+    assert f"{secure.address} does not let the caller in" in refused.stderr
+    assert "for the role consumer" in refused.stderr
+    assert "needs a word for admin" in refused.stderr
 
 
 def test_no_word(secrets, secure):
@@ -307,6 +318,7 @@ def test_a_reader_without_the_workers_word(secrets, secure):
     ):
         said = refusal(head.address, credentials(secrets))
         assert "is not one of the server's" in said
+        assert f"{hand.address} does not let the caller in" in said
         assert "call_refused" in hand.log
 
 

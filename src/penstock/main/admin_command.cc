@@ -233,8 +233,10 @@ class Client final {
     grpc::ClientContext context;
     rpc::Prepare(context, credentials_, kPatience);
     service::WorkerReport report;
-    PENSTOCK_RETURN_IF_ERROR(rpc::FromGrpc(worker_->GetState(
-        &context, service::GetWorkerReportRequest(), &report)));
+    const grpc::Status status =
+        worker_->GetState(&context, service::GetWorkerReportRequest(), &report);
+    PENSTOCK_RETURN_IF_ERROR(
+        rpc::Diagnose(rpc::FromGrpc(status), address_, credentials_));
     return report;
   }
   absl::StatusOr<State> GetState() const {

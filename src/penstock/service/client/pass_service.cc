@@ -21,6 +21,7 @@
 #include "penstock/service/client/received_source.h"
 #include "penstock/service/client/rounds.h"
 #include "penstock/service/rpc/beat_stream.h"
+#include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
 
 namespace penstock::service {
@@ -130,7 +131,8 @@ void Pass::EndReading(uint64_t bundle, uint64_t attempt,
   if (!status.ok() && !IsWorthAnotherTry(status) && !absl::IsNotFound(status) &&
       !absl::IsDataLoss(status) && !absl::IsAborted(status) &&
       client_->is_wanted(bundle)) {
-    failure_ = status;
+    failure_ =
+        rpc::NameRefusal(status, ended.address, options_.link->credentials());
   }
   Tell(/*is_urgent=*/!status.ok());
   woken = WakeReader();
@@ -463,7 +465,8 @@ void Pass::BeatUntilOver() {
     // The other end has no reason to end it well.
     if (!status.ok() && !IsWorthAnotherTry(status) &&
         !absl::IsResourceExhausted(status) && !is_old_word) {
-      failure_ = status;
+      failure_ = rpc::NameRefusal(status, options_.link->address(),
+                                  options_.link->credentials());
       woken = WakeReader();
       return;
     }

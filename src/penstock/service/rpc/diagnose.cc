@@ -167,8 +167,24 @@ absl::Status ProbeTls(const Descriptor& socket, const std::string& address,
 
 }  // namespace
 
+absl::Status NameRefusal(const absl::Status& status, const std::string& address,
+                         const Credentials& credentials) {
+  if (!absl::IsUnauthenticated(status)) return status;
+  const std::string why = WhyNoWord(credentials);
+  return absl::UnauthenticatedError(
+      absl::StrCat(address, " does not let the caller in: ",
+                   why.empty() ? std::string(status.message()) : why));
+}
+
 absl::Status Diagnose(const absl::Status& status, const std::string& address,
                       const Credentials& credentials) {
+  if (absl::IsUnauthenticated(status)) {
+    return NameRefusal(status, address, credentials);
+  }
+  if (absl::IsPermissionDenied(status)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        address, " does not let the caller do this: ", status.message()));
+  }
   if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
     return status;
   }

@@ -22,7 +22,9 @@
 namespace penstock::rpc {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class Certificates final {
  public:
@@ -194,6 +196,36 @@ TEST(Server, WhereItMayListen) {
     EXPECT_TRUE(MakeServerCredentials(address, insecure).ok());
     EXPECT_FALSE(UnsafeSettings(address, insecure).empty());
   }
+}
+
+TEST(Server, WhoRefusesATokenIsNamed) {
+  const absl::Status refused = absl::UnauthenticatedError("not one of them");
+  EXPECT_EQ(Message(Diagnose(refused, "head:5050", {})),
+            "head:5050 does not let the caller in: not one of them");
+  EXPECT_THAT(
+      Message(Diagnose(absl::PermissionDeniedError("not you"), "head:1", {})),
+      AllOf(HasSubstr("head:1 does not let"), HasSubstr("not you")));
+  const absl::Status other = absl::NotFoundError("no job");
+  EXPECT_EQ(Diagnose(other, "head:5050", {}), other);
+}
+
+TEST(Server, ATokenFileForOtherRolesIsNamed) {
+  const TemporaryFolder folder;
+  Credentials credentials;
+  credentials.role = "admin";
+  credentials.token_file =
+      folder.Write("mine", "consumer@vision:red\nworker:blue\n");
+  const absl::Status refused = absl::UnauthenticatedError("expected a token");
+  EXPECT_THAT(Message(Diagnose(refused, "head:1", credentials)),
+              AllOf(HasSubstr("for the role consumer and worker, which may "
+                              "not do this: it needs a word for admin"),
+                    HasSubstr("mine"), Not(HasSubstr("red"))));
+  credentials.token_file = folder.Write("mine", "admin:green\n");
+  EXPECT_THAT(Message(Diagnose(refused, "head:1", credentials)),
+              HasSubstr("expected a token"));
+  credentials.token_file = folder / "missing";
+  EXPECT_THAT(Message(Diagnose(refused, "head:1", credentials)),
+              HasSubstr("cannot be read"));
 }
 
 TEST(Server, FilesMustFitTogether) {
