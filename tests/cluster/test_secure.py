@@ -233,6 +233,25 @@ def test_the_address_of_a_worker(plain):
             assert "is no dispatcher" in lost.log
 
 
+@pytest.mark.parametrize("address", ["http://head:5050", "grpc://head:5050/"])
+def test_addresses_of_other_schemes(address):
+    with pytest.raises(ps.InvalidArgumentError, match="penstock://") as raised:
+        ps.Dataset.range(3).distribute(address)
+    assert address.rstrip("/") in str(raised.value)
+    for made in (
+        lambda: ps.from_registered(address, "a"),
+        lambda: ps.unregister(address, "a"),
+    ):
+        with pytest.raises(ps.InvalidArgumentError, match="penstock://"):
+            made()
+    refused = run("jobs", address)
+    assert refused.returncode == 1
+    assert "host:port, or penstock://host:port; got" in refused.stderr
+    refused = run("worker", "--dispatcher", address)
+    assert refused.returncode == 2
+    assert "--dispatcher: expected HOST:PORT" in refused.stderr
+
+
 def test_a_port_where_nobody_listens(caplog):
     with dispatcher() as head:
         address = head.address

@@ -67,6 +67,8 @@ def test_a_dispatcher_and_its_windows(tmp_path: Path) -> None:
         assert unknown.returncode == 1
         assert "no worker 'nowhere:1'" in unknown.stderr
         assert run("cancel", address, "job").returncode == 1
+        by_name = run("jobs", f"penstock://{address}/")
+        assert by_name.returncode == 0, by_name.stderr
         top = run("top", address, "--times", "1", "--interval-ms", "100")
         assert "0 workers, 0 jobs" in top.stdout
 

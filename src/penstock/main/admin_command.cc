@@ -203,7 +203,7 @@ class Client final {
  public:
   static absl::StatusOr<Client> Connect(std::string address,
                                         const Settings& settings) {
-    address = std::string(absl::StripPrefix(address, "penstock://"));
+    address = rpc::AddressOf(address);
     rpc::Credentials credentials;
     credentials.ca_file = settings.text("tls-ca");
     credentials.cert_file = settings.text("tls-cert");

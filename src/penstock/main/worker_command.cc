@@ -22,6 +22,7 @@
 #include "penstock/main/settings.h"
 #include "penstock/pool/confinement.h"
 #include "penstock/service/client/pass.h"
+#include "penstock/service/rpc/channel.h"
 #include "penstock/service/rpc/gate.h"
 #include "penstock/service/windows/worker_pages.h"
 #include "penstock/service/worker/worker_server.h"
@@ -55,6 +56,12 @@ absl::Status Check(const Settings& settings) {
   if (settings.text("dispatcher").empty()) {
     return absl::InvalidArgumentError("expected --dispatcher HOST:PORT");
   }
+  const std::string dispatcher = rpc::AddressOf(settings.text("dispatcher"));
+  if (absl::StrContains(dispatcher, "://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(settings.source("dispatcher"), ": expected HOST:PORT, or ",
+                     "penstock://HOST:PORT; got '", dispatcher, "'"));
+  }
   const std::string listen = settings.text("listen");
   if (IsEverywhere(listen) && settings.text("advertise").empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -62,9 +69,9 @@ absl::Status Check(const Settings& settings) {
         "--advertise HOST, as they know this machine"));
   }
   if (rpc::IsLoopback(listen) && settings.text("advertise").empty() &&
-      !rpc::IsLoopback(settings.text("dispatcher"))) {
+      !rpc::IsLoopback(dispatcher)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the dispatcher is at '", settings.text("dispatcher"),
+        "the dispatcher is at '", dispatcher,
         "', and trainers elsewhere cannot reach '", listen,
         "': expected --listen HOST:PORT, an address of this machine that they ",
         "can\n  For trainers on this machine alone: --advertise 127.0.0.1."));
@@ -123,7 +130,7 @@ absl::StatusOr<std::unique_ptr<rpc::Gate>> MakeGate(
 
 WorkerServer::Options OptionsOf(const Settings& settings) {
   WorkerServer::Options options;
-  options.dispatcher = settings.text("dispatcher");
+  options.dispatcher = rpc::AddressOf(settings.text("dispatcher"));
   options.listen = settings.text("listen");
   options.advertise = settings.text("advertise");
   options.tags = settings.texts("tags");

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -78,10 +79,10 @@ std::string WhyNoWord(const Credentials& credentials) {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const Credentials& credentials,
     Carries carries) {
-  if (address.find(':') == std::string::npos) {
+  if (!absl::StrContains(address, ':') || absl::StrContains(address, "://")) {
     return absl::InvalidArgumentError(
-        absl::StrCat("an address must be host:port; got '", address,
-                     "'\n  As in penstock://localhost:5050."));
+        absl::StrCat("an address must be host:port, or penstock://host:port; ",
+                     "got '", address, "'\n  As in localhost:5050."));
   }
   std::shared_ptr<grpc::ChannelCredentials> security;
   if (credentials.ca_file.empty()) {
@@ -135,6 +136,11 @@ void Prepare(grpc::ClientContext& context, const Credentials& credentials,
              std::chrono::milliseconds deadline) {
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   Prepare(context, credentials);
+}
+
+std::string AddressOf(const std::string& text) {
+  return std::string(
+      absl::StripSuffix(absl::StripPrefix(text, "penstock://"), "/"));
 }
 
 }  // namespace penstock::rpc

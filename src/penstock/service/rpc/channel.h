@@ -44,6 +44,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const Credentials& credentials,
     Carries carries = Carries::kFrames);
 
+// "host:port" of an address as people write it: that, or
+// "penstock://host:port".
+std::string AddressOf(const std::string& text);
+
 // A call that ends after `deadline`, and carries the token, if there is one.
 void Prepare(grpc::ClientContext& context, const Credentials& credentials,
              std::chrono::milliseconds deadline);

@@ -239,6 +239,18 @@ TEST(Server, FilesMustFitTogether) {
               HasSubstr("expected all of"));
 }
 
+TEST(Server, AddressesAsPeopleWriteThem) {
+  EXPECT_EQ(AddressOf("penstock://head:5050/"), "head:5050");
+  EXPECT_EQ(AddressOf("head:5050"), "head:5050");
+  for (const char* wrong : {"head", "http://head:5050", "grpc://head:5050"}) {
+    const auto channel = MakeChannel(AddressOf(wrong), {});
+    EXPECT_EQ(channel.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(channel.status()),
+                AllOf(HasSubstr("host:port, or penstock://host:port"),
+                      HasSubstr(wrong)));
+  }
+}
+
 TEST(Certificates, AreNotOverwritten) {
   const Certificates certificates;
   const absl::Status again =
