@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/socket.h"
+#include "penstock/service/rpc/server.h"
 
 namespace penstock::rpc {
 namespace {
@@ -74,8 +75,9 @@ absl::StatusOr<Descriptor> Connect(const std::string& address) {
   }
   return absl::UnavailableError(absl::StrCat(
       "nobody answers at ", address, ": ", std::strerror(why),
-      "\n  Is the address right, and does it run there? `penstock up` starts "
-      "a service on this machine."));
+      "\n  Is the address right, and does it run there?",
+      IsLoopback(address) ? " `penstock up` starts a service on this machine."
+                          : ""));
 }
 
 // Whether the server has shown a certificate.
