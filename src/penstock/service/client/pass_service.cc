@@ -7,8 +7,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -343,12 +345,14 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
       failure_ = stitcher.status();
     }
   }
-  if (options_.distribution.share() == kShareAuto && reply.members_size() > 1 &&
+  std::vector<std::string> others(reply.members().begin(),
+                                  reply.members().end());
+  std::erase(others, options_.job);
+  if (options_.distribution.share() == kShareAuto && !others.empty() &&
       options_.environment.warn) {
-    options_.environment.warn(
-        absl::StrCat("share=\"auto\": job '", options_.job,
-                     "' has what workers compute for ",
-                     absl::StrJoin(reply.members(), ", ")));
+    options_.environment.warn(absl::StrCat(
+        "share=\"auto\": job '", options_.job,
+        "' has what workers compute for ", absl::StrJoin(others, ", ")));
   }
   woken = WakeReader();
 }
