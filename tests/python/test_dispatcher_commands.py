@@ -118,6 +118,16 @@ def test_certificates_and_tokens(tmp_path: Path) -> None:
         assert "expects TLS" in plain.stderr
 
 
+@pytest.mark.parametrize("days", ["0", "-1", "100000", "9" * 30])
+def test_certificates_that_hold_for_no_time_or_for_ever(
+    tmp_path: Path, days: str
+) -> None:
+    refused = run("certs", str(tmp_path / "certs"), "--days", days)
+    assert refused.returncode == 2
+    assert "--days: expected" in refused.stderr
+    assert not (tmp_path / "certs").exists()
+
+
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
