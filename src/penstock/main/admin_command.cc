@@ -174,7 +174,7 @@ std::string Jobs(const State& state, const State* before, double seconds) {
   const Done done = before == nullptr ? Done() : DoneOf(*before);
   std::vector<std::vector<std::string>> rows = {
       {"JOB", "EPOCH", "BUNDLES", "CONSUMERS", "VISITATION", "STATE"}};
-  if (before != nullptr) rows[0].push_back("PER SECOND");
+  if (before != nullptr) rows[0].push_back("BUNDLES/S");
   for (const auto& job : state.jobs()) {
     for (const auto& epoch : job.epochs()) {
       std::vector<std::string>& row = rows.emplace_back();
