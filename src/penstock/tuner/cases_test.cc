@@ -99,6 +99,17 @@ TEST(Cases, NothingIsParallelAndNothingIsReady) {
   EXPECT_THAT(diagnosis.fixes[0].title, HasSubstr("parallelism of decode"));
 }
 
+TEST(Cases, ABudgetOfMoreCoresThanThereAreIsSaid) {
+  Budget budget;
+  budget.cores = 100'000;
+  const Model model = ModelOf(Images());
+  EXPECT_THAT(DiagnosisOf(model, budget).notes,
+              Contains(HasSubstr("cpu is 100000, and there are 8 cores")));
+  budget.cores = 8;
+  EXPECT_THAT(DiagnosisOf(model, budget).notes,
+              testing::Not(Contains(HasSubstr("cpu is"))));
+}
+
 // Case 2.
 TEST(Cases, ManyMoreThreadsThanCores) {
   TestRun run = Images();

@@ -436,6 +436,13 @@ class Doctor final {
           "no cache after ", NameOf(candidate.node), ": ", candidate.why_not));
     }
     AddWhyNotOnDisk();
+    const double cores = model_.resources.cores;
+    if (budget_.cores && *budget_.cores > cores) {
+      out_.notes.push_back(
+          absl::StrFormat("cpu is %.6g, and there are %.3g cores: %.3g are "
+                          "reckoned with",
+                          *budget_.cores, cores, cores));
+    }
     for (size_t i = 0; i < measured_.size(); ++i) {
       if (measured_[i].has_cache && !measured_[i].is_cache_complete &&
           !model_.nodes[i].is_cached) {
