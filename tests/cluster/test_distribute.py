@@ -302,6 +302,19 @@ def test_who_leaves_gives_the_rest_to_others(service):
     assert sorted(np.concatenate(had).tolist()) == list(range(count))
 
 
+def test_explain_names_the_workers_that_are_waited_for(service):
+    def slow(x):
+        many = ps.cast(x, ps.float32) * np.ones(200_000, np.float32)
+        return ps.sum(ps.sin(many))
+
+    ds = Dataset.range(10**6).map(slow).distribute(service.address).batch(4)
+    found = ds.explain(seconds=2.0)
+    assert found.wall.kind == "workers", str(found)
+    assert "waits for the workers of its service" in found.verdict
+    assert "distribute_2" in found.verdict
+    assert any("workers" in fix.title for fix in found.fixes), str(found)
+
+
 class TestRefusals:
     def test_nobody_there(self):
         ds = Dataset.range(3)

@@ -630,5 +630,41 @@ TEST(Cases, CoresThatAreIdleAreNoReasonForMore) {
   }
 }
 
+// What workers compute is on none of the nodes here.
+TestRun Distributed(double wait_input_share) {
+  TestRun run;
+  TestNode received = Source(1000);
+  received.name = "distribute_1";
+  received.op = plan::Node::kReceived;
+  received.wait_input_share = wait_input_share;
+  run.nodes = {received, Batch(64)};
+  run.consumer_seconds = 1e-6;
+  run.consumer_wait_share = 0.99;
+  run.cores = 2;
+  run.rate = 100;
+  run.other_cores = 1.9;
+  return run;
+}
+
+TEST(Cases, WorkersThatAreWaitedForAreTheWall) {
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(Distributed(0.9)));
+  EXPECT_EQ(diagnosis.wall.wall, Wall::kWorkers);
+  EXPECT_THAT(diagnosis.sentence,
+              HasSubstr("distribute_1 (train.py:1) waits for the workers"));
+  EXPECT_NEAR(diagnosis.possible.middle, 100, 1);
+  EXPECT_GT(diagnosis.next_wall_gain, 0.1);
+  EXPECT_THAT(TitlesOf(diagnosis),
+              Contains(HasSubstr("twice as many workers")));
+  EXPECT_THAT(TitlesOf(diagnosis),
+              testing::Not(Contains(HasSubstr("cores instead of"))));
+}
+
+TEST(Cases, WorkersThatKeepUpAreNot) {
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(Distributed(0.02)));
+  EXPECT_NE(diagnosis.wall.wall, Wall::kWorkers);
+  EXPECT_THAT(TitlesOf(diagnosis),
+              testing::Not(Contains(HasSubstr("workers"))));
+}
+
 }  // namespace
 }  // namespace penstock::tuner

@@ -167,6 +167,7 @@ class Doctor final {
       AddPythonFixes();
       AddSequentialFix();
       AddMoreFiles();
+      AddMoreWorkers();
       AddFusion();
       AddHardware();
     }
@@ -340,6 +341,20 @@ class Doctor final {
         absl::StrCat(files, " at once, each of ",
                      Counted(node.reads_of_file, "read"),
                      ", keep no more reads under way"),
+        FindBound(model, KnobsAre::kFree));
+  }
+
+  void AddMoreWorkers() {
+    if (out_.wall.wall != Wall::kWorkers) return;
+    Model model = model_;
+    model.nodes[out_.wall.node].workers_time.value /= 2;
+    AddUsersFix(
+        "have twice as many workers (penstock worker), on machines with cores "
+        "to spare",
+        absl::StrFormat(
+            "%s waits %.0f %% of the time for those that there are",
+            WhereOf(out_.wall.node),
+            100 * std::min(1.0, measured_[out_.wall.node].wait_input_share)),
         FindBound(model, KnobsAre::kFree));
   }
 
@@ -552,6 +567,10 @@ class Doctor final {
     switch (wall.wall) {
       case Wall::kNothing:
         return "nothing that was measured is the limit";
+      case Wall::kWorkers:
+        return absl::StrCat(where,
+                            " waits for the workers of its service, which "
+                            "give no more");
       case Wall::kCores:
         return CoresText();
       case Wall::kTasks:
