@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 Error = TypeVar("Error", bound=Exception)
@@ -18,6 +18,22 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 def is_ours(file: str) -> bool:
     """Whether `file` is a source of this package."""
     return file.startswith(_PACKAGE)
+
+
+# Code of ours that calls users' functions. What it seems to do, they do: those
+# that are not written in Python have no frame of their own.
+_CALLS_USERS: set[CodeType] = set()
+
+
+def mark_caller(code: CodeType) -> None:
+    """Marks code that calls a user's function, and does no more."""
+    _CALLS_USERS.add(code)
+
+
+def is_done_by_us(frame: FrameType) -> bool:
+    """Whether what `frame` does is not the user's doing."""
+    code = frame.f_code
+    return is_ours(code.co_filename) and code not in _CALLS_USERS
 
 
 def user_frame() -> FrameType | None:

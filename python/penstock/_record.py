@@ -28,6 +28,7 @@ from penstock._errors import (
 )
 from penstock._location import (
     location_of,
+    mark_caller,
     refused,
     shown_line,
     users_part,
@@ -290,12 +291,19 @@ def _value(recording: Recording, step: int, leaf: Any) -> Any:
     return Symbol.fresh(recording, step)
 
 
+def _result(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return function(*arguments)
+
+
+mark_caller(_result.__code__)
+
+
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
         if isinstance(function, Adapted):  # which may call it several times
-            return function(*arguments)
-        with _caught.refusing(_call.__code__):
-            return function(*arguments)
+            return _result(function, arguments)
+        with _caught.refusing(_result.__code__):
+            return _result(function, arguments)
     except PenstockError:
         raise
     except NoAttributeError as error:

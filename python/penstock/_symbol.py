@@ -22,7 +22,7 @@ from penstock._dtypes import (
     string,
 )
 from penstock._errors import UnsupportedFunctionError
-from penstock._location import is_ours, user_frame, user_line
+from penstock._location import is_done_by_us, user_frame, user_line
 from penstock._recording import Recording
 from penstock._spec import TensorSpec
 
@@ -447,8 +447,8 @@ class Symbol:
 
     def __repr__(self) -> str:
         # Of a list or tuple, `str` and f-strings ask for it, too.
-        caller = sys._getframe(1).f_code.co_filename
-        if _recording.current() is not None and not is_ours(caller):
+        is_users = not is_done_by_us(sys._getframe(1))
+        if _recording.current() is not None and is_users:
             _unsupported("a conversion to text", _NO_TEXT)
         spec = self._spec()
         return f"Symbol(shape={spec.shape}, dtype={spec.dtype})"

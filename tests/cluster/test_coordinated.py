@@ -447,10 +447,11 @@ class TestBadInput:
             next(it)
             states.append(it.state_dict())
             it.close()
-        it = iter(rounds(ds, service, "others", 3)[0])
-        with pytest.raises(ps.InvalidArgumentError, match="resize=True"):
-            it.load_state_dict(states)
-            next(it)
+        for state in (states, states[0]):
+            it = iter(rounds(ds, service, "others", 3)[0])
+            with pytest.raises(ps.InvalidArgumentError, match="resize=True"):
+                it.load_state_dict(state)
+                next(it)
 
     def test_a_function_that_raises(self, service):
         ds = Dataset.range(100).map(lambda x: ps.fill([x - 50], x))

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from servers import kill
+from servers import kill, state_of
 
 import penstock as ps
 from penstock._engine import binary_path
@@ -302,6 +302,19 @@ def test_who_leaves_gives_the_rest_to_others(service):
     assert sorted(np.concatenate(had).tolist()) == list(range(count))
 
 
+def test_explain_names_the_workers_that_are_waited_for(service):
+    def slow(x):
+        many = ps.cast(x, ps.float32) * np.ones(200_000, np.float32)
+        return ps.sum(ps.sin(many))
+
+    ds = Dataset.range(10**6).map(slow).distribute(service.address).batch(4)
+    found = ds.explain(seconds=2.0)
+    assert found.wall.kind == "workers", str(found)
+    assert "waits for the workers of its service" in found.verdict
+    assert "distribute_2" in found.verdict
+    assert any("workers" in fix.title for fix in found.fixes), str(found)
+
+
 class TestRefusals:
     def test_nobody_there(self):
         ds = Dataset.range(3)
@@ -327,7 +340,7 @@ class TestRefusals:
         ds = ds.distribute(service.address, job="same")
         first = iter(ds)
         next(first)
-        with pytest.raises(ps.AlreadyExistsError, match="attach"):
+        with pytest.raises(ps.AlreadyExistsError, match=r'attach.*"fresh"'):
             next(
                 iter(
                     Dataset.range(10_000)
@@ -386,3 +399,28 @@ def test_a_checkpoint_of_n_readers_goes_on_with_m(service, readers):
                 waiting.remove(i)
     rows = [x for part in had for batch in part for x in batch]
     assert sorted(rows) == list(range(1, 3001))
+
+
+def test_rows_are_said_of_who_shares_alone(service):
+    def consumer(job):
+        (found,) = [
+            each
+            for each in state_of(service.address)["jobs"]
+            if each["job"] == job
+        ]
+        return found["epochs"][0]["consumers"][0]
+
+    ds = Dataset.range(10_000).map(lambda x: x).batch(10)
+    alone = iter(ds.distribute(service.address, job="rows-alone"))
+    shares = iter(
+        ds.distribute(
+            service.address,
+            job="rows-share",
+            share="rows",
+            visitation="exactly_once",
+        )
+    )
+    next(alone)
+    next(shares)
+    assert "row" not in consumer("rows-alone")
+    assert "row" in consumer("rows-share")

@@ -175,6 +175,51 @@ def test_ids_survive_a_restart(tmp_path):
         assert sorted(rows) == list(range(7))
 
 
+def test_the_directory_counts_where_names_are_relative(
+    service, tmp_path, monkeypatch
+):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(f"{name}\n")
+
+    def ids(make):
+        found = []
+        for name in ("one", "two"):
+            monkeypatch.chdir(tmp_path / name)
+            found.append(ps.register(service.address, make()))
+        return found
+
+    here = str(tmp_path / "one")
+    for make in (
+        lambda: Dataset.range(10),
+        lambda: ps.TextLineDataset(f"{here}/a.txt"),
+        lambda: Dataset.list_files(f"{here}/*").flat_map(ps.TextLineDataset),
+        lambda: (
+            Dataset.from_tensor_slices([f"{here}/a.txt"] * 20_000)
+            .shuffle(5, seed=1)
+            .interleave(ps.TextLineDataset, cycle_length=2)
+        ),
+    ):
+        first, second = ids(make)
+        assert first == second
+    lines = ps.from_registered(
+        service.address,
+        ids(
+            lambda: Dataset.list_files(f"{here}/*").flat_map(ps.TextLineDataset)
+        )[1],
+    )
+    assert list(lines) == [b"one"]
+    for make in (
+        lambda: ps.TextLineDataset("a.txt"),
+        lambda: Dataset.list_files("*.txt").flat_map(ps.TextLineDataset),
+        lambda: ps.TextLineDataset(f"{here}/a.txt").flat_map(
+            ps.TextLineDataset
+        ),
+    ):
+        first, second = ids(make)
+        assert first != second
+
+
 def test_people_see_them(tmp_path):
     with servers.dispatcher("--unused-timeout-ms", "400") as head:
         assert "No registered" in servers.run("registered", head.address).stdout

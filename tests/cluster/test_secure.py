@@ -29,11 +29,6 @@ def others(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def expired(tmp_path_factory):
-    return Secrets(tmp_path_factory.mktemp("expired"), "--days", "0")
-
-
-@pytest.fixture(scope="module")
 def secure(secrets):
     """A dispatcher and a worker with TLS and words."""
     with (
@@ -145,11 +140,11 @@ def test_an_unknown_ca(secrets, others, secure):
     assert "does not accept the caller's certificate" in said
 
 
-def sign(secrets, name, days):
+def sign(secrets, name, days, key="client.key"):
     """A certificate of the same CA for the client's key."""
     signed = str(secrets.folder / name)
     request = subprocess.run(
-        ["openssl", "req", "-new", "-key", secrets["client.key"], "-subj", "/"],
+        ["openssl", "req", "-new", "-key", secrets[key], "-subj", "/"],
         check=True,
         capture_output=True,
     )
@@ -177,7 +172,11 @@ def test_an_expired_certificate(secrets, secure):
     assert "expired" in said
 
 
-def test_an_expired_server(expired):
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_an_expired_server(tmp_path):
+    expired = Secrets(tmp_path)
+    old = sign(expired, "certs/server.pem", 0, "server.key")
+    wait_until(lambda: int(time.time()) > os.stat(old).st_mtime)
     for command in ("dispatcher", "worker"):
         refused = run(
             command,
@@ -192,7 +191,7 @@ def test_an_expired_server(expired):
     ("word", "problem"),
     [
         ("purple", "is not one of the server's"),
-        ("worker:blue", "expected a token"),
+        ("worker:blue", "for the role worker, which may not do this"),
         ("blue", "needs the role consumer"),
     ],
 )
@@ -200,7 +199,18 @@ def test_a_wrong_word(secrets, secure, word, problem):
     path = secrets.write("word", word)
     said = refusal(secure.address, credentials(secrets, token_file=path))
     assert problem in said
+    assert f"{secure.address} does not let the caller" in said
     assert "purple" not in said
+
+
+@pytest.mark.parametrize("command", ["workers", "jobs", "state", "top"])
+def test_a_consumers_word_for_people(secrets, secure, command):
+    path = secrets.write("mine", "consumer:red\n")
+    refused = run(command, secure.address, *secrets.admin_flags[:-1], path)
+    assert refused.returncode == 1
+    assert f"{secure.address} does not let the caller in" in refused.stderr
+    assert "for the role consumer" in refused.stderr
+    assert "needs a word for admin" in refused.stderr
 
 
 def test_no_word(secrets, secure):
@@ -220,6 +230,25 @@ def test_the_address_of_a_worker(plain):
         with worker(hand.address, "--cpu", "1") as lost:
             assert lost.process.wait(20) == 1
             assert "is no dispatcher" in lost.log
+
+
+@pytest.mark.parametrize("address", ["http://head:5050", "grpc://head:5050/"])
+def test_addresses_of_other_schemes(address):
+    with pytest.raises(ps.InvalidArgumentError, match="penstock://") as raised:
+        ps.Dataset.range(3).distribute(address)
+    assert address.rstrip("/") in str(raised.value)
+    for made in (
+        lambda: ps.from_registered(address, "a"),
+        lambda: ps.unregister(address, "a"),
+    ):
+        with pytest.raises(ps.InvalidArgumentError, match="penstock://"):
+            made()
+    refused = run("jobs", address)
+    assert refused.returncode == 1
+    assert "host:port, or penstock://host:port; got" in refused.stderr
+    refused = run("worker", "--dispatcher", address)
+    assert refused.returncode == 2
+    assert "--dispatcher: expected HOST:PORT" in refused.stderr
 
 
 def test_a_port_where_nobody_listens(caplog):
@@ -307,6 +336,7 @@ def test_a_reader_without_the_workers_word(secrets, secure):
     ):
         said = refusal(head.address, credentials(secrets))
         assert "is not one of the server's" in said
+        assert f"{hand.address} does not let the caller in" in said
         assert "call_refused" in hand.log
 
 

@@ -198,7 +198,8 @@ class TestAtMostOnce:
         one = iter(self.share(ds, service, "auto", "auto-a"))
         next(one)
         next(iter(self.share(ds, service, "auto", "auto-b")))
-        assert "auto-a, auto-b" in caplog.text
+        assert "job 'auto-b' has what workers compute for auto-a" in caplog.text
+        assert "auto-a, auto-b" not in caplog.text
 
 
 class TestBadInput:

@@ -67,6 +67,8 @@ def test_a_dispatcher_and_its_windows(tmp_path: Path) -> None:
         assert unknown.returncode == 1
         assert "no worker 'nowhere:1'" in unknown.stderr
         assert run("cancel", address, "job").returncode == 1
+        by_name = run("jobs", f"penstock://{address}/")
+        assert by_name.returncode == 0, by_name.stderr
         top = run("top", address, "--times", "1", "--interval-ms", "100")
         assert "0 workers, 0 jobs" in top.stdout
 
@@ -114,6 +116,16 @@ def test_certificates_and_tokens(tmp_path: Path) -> None:
         plain = run("workers", address)
         assert plain.returncode == 1
         assert "expects TLS" in plain.stderr
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "100000", "9" * 30])
+def test_certificates_that_hold_for_no_time_or_for_ever(
+    tmp_path: Path, days: str
+) -> None:
+    refused = run("certs", str(tmp_path / "certs"), "--days", days)
+    assert refused.returncode == 2
+    assert "--days: expected" in refused.stderr
+    assert not (tmp_path / "certs").exists()
 
 
 @pytest.mark.parametrize(

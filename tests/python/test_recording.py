@@ -300,6 +300,34 @@ def test_symbols_have_no_text(function):
     assert found == [function(np.int64(i)).encode() for i in range(2)]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        repr,
+        str,
+        ascii,
+        functools.partial(repr),
+        "{}".format,
+        "%r".__mod__,
+        lambda x: {"a": repr(x)}["a"],
+    ],
+)
+def test_text_by_what_has_no_frame_of_its_own(function):
+    found = list(Dataset.range(2).map(function))
+    assert found == [function(np.int64(i)).encode() for i in range(2)]
+    pairs = Dataset.range(2).map(lambda x: {"a": x})
+    want = [function({"a": np.int64(i)}).encode() for i in range(2)]
+    assert list(pairs.map(function)) == want
+
+
+def test_lengths_by_the_builtin():
+    texts = Dataset.from_tensor_slices([b"a", b"bcd"])
+    assert list(texts.map(len)) == [1, 3]
+    assert list(Dataset.range(5).batch(2).map(len)) == [2, 2, 1]
+    with pytest.raises(ps.InvalidArgumentError, match="has no len"):
+        Dataset.range(2).map(len)
+
+
 def test_what_a_function_raises_is_the_cause():
     def divide(x):
         return x * (1 // 0)

@@ -267,6 +267,8 @@ def test_budgets(cpu, memory):
     ds = ps.Dataset.range(10**4).map(lambda x: x + 1).batch(10)
     made = ds.tune(cpu=cpu, memory=memory, disk="1GB", seconds=0.3)
     assert next(iter(made)).tolist() == list(range(1, 11))
+    notes = " ".join(made.explanation.notes)
+    assert ("cpu is 1e+06, and there are" in notes) == (cpu == 10**6)
 
 
 def test_what_was_not_tuned(file):
@@ -522,7 +524,7 @@ def test_command(tmp_path):
     written = tmp_path / "tuned.json"
     done = subprocess.run(
         [sys.executable, "-m", "penstock.tune", f"{path}:ds", "--seconds",
-         "0.5", "--cpu", "2", "--memory", "1GiB", "--write", str(written)],
+         "0.5", "--cpu", "100000", "--memory", "1GiB", "--write", str(written)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -530,6 +532,7 @@ def test_command(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "bound: " in done.stdout
+    assert "note: cpu is 100000, and there are" in done.stdout
     assert _tuning.load(written).fingerprint
     assert "\x1b" not in done.stdout + done.stderr
 

@@ -174,7 +174,7 @@ std::string Jobs(const State& state, const State* before, double seconds) {
   const Done done = before == nullptr ? Done() : DoneOf(*before);
   std::vector<std::vector<std::string>> rows = {
       {"JOB", "EPOCH", "BUNDLES", "CONSUMERS", "VISITATION", "STATE"}};
-  if (before != nullptr) rows[0].push_back("PER SECOND");
+  if (before != nullptr) rows[0].push_back("BUNDLES/S");
   for (const auto& job : state.jobs()) {
     for (const auto& epoch : job.epochs()) {
       std::vector<std::string>& row = rows.emplace_back();
@@ -203,7 +203,7 @@ class Client final {
  public:
   static absl::StatusOr<Client> Connect(std::string address,
                                         const Settings& settings) {
-    address = std::string(absl::StripPrefix(address, "penstock://"));
+    address = rpc::AddressOf(address);
     rpc::Credentials credentials;
     credentials.ca_file = settings.text("tls-ca");
     credentials.cert_file = settings.text("tls-cert");
@@ -233,8 +233,10 @@ class Client final {
     grpc::ClientContext context;
     rpc::Prepare(context, credentials_, kPatience);
     service::WorkerReport report;
-    PENSTOCK_RETURN_IF_ERROR(rpc::FromGrpc(worker_->GetState(
-        &context, service::GetWorkerReportRequest(), &report)));
+    const grpc::Status status =
+        worker_->GetState(&context, service::GetWorkerReportRequest(), &report);
+    PENSTOCK_RETURN_IF_ERROR(
+        rpc::Diagnose(rpc::FromGrpc(status), address_, credentials_));
     return report;
   }
   absl::StatusOr<State> GetState() const {

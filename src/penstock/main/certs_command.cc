@@ -1,5 +1,6 @@
 #include "penstock/main/certs_command.h"
 
+#include <cstdint>
 #include <iostream>
 
 #include "absl/time/time.h"
@@ -8,6 +9,9 @@
 
 namespace penstock {
 namespace {
+
+// A hundred years: more is a slip, and no certificate's date.
+constexpr int64_t kMostDays = 36'500;
 
 const Schema& CertsSchema() {
   static const Schema* const schema = new Schema{
@@ -37,10 +41,17 @@ int RunCerts(const std::vector<std::string>& args) {
                  "Try `penstock certs --help`.\n";
     return 2;
   }
+  const int64_t days = read.settings->number("days");
+  if (days < 1 || days > kMostDays) {
+    std::cerr << "penstock certs: " << read.settings->source("days")
+              << ": expected 1 to " << kMostDays << "; got " << days << "\n"
+              << "Try `penstock certs --help`.\n";
+    return 2;
+  }
   const std::string& directory = read.settings->words()[0];
   rpc::CertificateOptions options;
   options.hosts = read.settings->texts("host");
-  options.valid_for = absl::Hours(24) * read.settings->number("days");
+  options.valid_for = absl::Hours(24) * days;
   const absl::Status made = rpc::MakeCertificates(directory, options);
   if (!made.ok()) {
     std::cerr << "penstock certs: " << made.message() << "\n";

@@ -22,6 +22,7 @@
 #include "penstock/main/settings.h"
 #include "penstock/pool/confinement.h"
 #include "penstock/service/client/pass.h"
+#include "penstock/service/rpc/channel.h"
 #include "penstock/service/rpc/gate.h"
 #include "penstock/service/windows/worker_pages.h"
 #include "penstock/service/worker/worker_server.h"
@@ -60,6 +61,12 @@ absl::Status Check(const Settings& settings) {
         absl::StrCat("--frame-port must be at most 65535; got ",
                      settings.number("frame-port")));
   }
+  const std::string dispatcher = rpc::AddressOf(settings.text("dispatcher"));
+  if (absl::StrContains(dispatcher, "://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(settings.source("dispatcher"), ": expected HOST:PORT, or ",
+                     "penstock://HOST:PORT; got '", dispatcher, "'"));
+  }
   const std::string listen = settings.text("listen");
   if (IsEverywhere(listen) && settings.text("advertise").empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -67,9 +74,9 @@ absl::Status Check(const Settings& settings) {
         "--advertise HOST, as they know this machine"));
   }
   if (rpc::IsLoopback(listen) && settings.text("advertise").empty() &&
-      !rpc::IsLoopback(settings.text("dispatcher"))) {
+      !rpc::IsLoopback(dispatcher)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the dispatcher is at '", settings.text("dispatcher"),
+        "the dispatcher is at '", dispatcher,
         "', and trainers elsewhere cannot reach '", listen,
         "': expected --listen HOST:PORT, an address of this machine that they ",
         "can\n  For trainers on this machine alone: --advertise 127.0.0.1."));
@@ -128,7 +135,7 @@ absl::StatusOr<std::unique_ptr<rpc::Gate>> MakeGate(
 
 WorkerServer::Options OptionsOf(const Settings& settings) {
   WorkerServer::Options options;
-  options.dispatcher = settings.text("dispatcher");
+  options.dispatcher = rpc::AddressOf(settings.text("dispatcher"));
   options.listen = settings.text("listen");
   options.advertise = settings.text("advertise");
   options.tags = settings.texts("tags");

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
 #include "penstock/base/status.h"
@@ -136,12 +137,14 @@ absl::Status CheckSettings(const Distribution& distribution) {
   const size_t colon = address.rfind(':');
   const bool has_port =
       colon != std::string::npos && colon > 0 && colon + 1 < address.size() &&
+      !absl::StrContains(address, '/') &&
       std::all_of(address.begin() + static_cast<int64_t>(colon) + 1,
                   address.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!has_port) {
     return absl::InvalidArgumentError(
         absl::StrCat("service must be the address of a dispatcher, as "
-                     "\"penstock://localhost:5050\"; got \"",
+                     "\"penstock://localhost:5050\" or \"localhost:5050\"; got "
+                     "\"",
                      address, "\""));
   }
   if (!Distribution::Visitation_IsValid(distribution.visitation())) {

@@ -158,6 +158,7 @@ class Solver final {
         Add(Wall::kReadLatency, place, Shifted(node.read_time, errors_),
             static_cast<double>(depth));
       }
+      Add(Wall::kWorkers, place, Shifted(node.workers_time, errors_), 1);
     }
   }
 
@@ -366,6 +367,8 @@ const char* WallName(Wall wall) {
   switch (wall) {
     case Wall::kNothing:
       return "nothing";
+    case Wall::kWorkers:
+      return "workers";
     case Wall::kCores:
       return "cores";
     case Wall::kTasks:

@@ -2,7 +2,7 @@
 //
 //   X = min( cores / sum of CPU,  tasks of a node / its time,  one task / the
 //            time of nodes that it runs inline,  disk,  reads under way / time
-//            of reads,  the consumer )
+//            of reads,  a service's workers,  the consumer )
 //
 // in root elements a second, with the scalability law of each node, the cost of
 // hand-overs, and what an ordered window loses to slow rows.
@@ -17,6 +17,7 @@ namespace penstock::tuner {
 
 enum class Wall {
   kNothing,      // no demand was measured
+  kWorkers,      // of the service that rows come from
   kCores,        // all cores, of all nodes
   kTasks,        // the parallelism of a node
   kSequential,   // a node that cannot be parallel

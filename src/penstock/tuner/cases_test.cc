@@ -99,6 +99,17 @@ TEST(Cases, NothingIsParallelAndNothingIsReady) {
   EXPECT_THAT(diagnosis.fixes[0].title, HasSubstr("parallelism of decode"));
 }
 
+TEST(Cases, ABudgetOfMoreCoresThanThereAreIsSaid) {
+  Budget budget;
+  budget.cores = 100'000;
+  const Model model = ModelOf(Images());
+  EXPECT_THAT(DiagnosisOf(model, budget).notes,
+              Contains(HasSubstr("cpu is 100000, and there are 8 cores")));
+  budget.cores = 8;
+  EXPECT_THAT(DiagnosisOf(model, budget).notes,
+              testing::Not(Contains(HasSubstr("cpu is"))));
+}
+
 // Case 2.
 TEST(Cases, ManyMoreThreadsThanCores) {
   TestRun run = Images();
@@ -617,6 +628,42 @@ TEST(Cases, CoresThatAreIdleAreNoReasonForMore) {
   for (const std::string& title : TitlesOf(DiagnosisOf(ModelOf(run)))) {
     EXPECT_THAT(title, testing::Not(HasSubstr("cores instead of")));
   }
+}
+
+// What workers compute is on none of the nodes here.
+TestRun Distributed(double wait_input_share) {
+  TestRun run;
+  TestNode received = Source(1000);
+  received.name = "distribute_1";
+  received.op = plan::Node::kReceived;
+  received.wait_input_share = wait_input_share;
+  run.nodes = {received, Batch(64)};
+  run.consumer_seconds = 1e-6;
+  run.consumer_wait_share = 0.99;
+  run.cores = 2;
+  run.rate = 100;
+  run.other_cores = 1.9;
+  return run;
+}
+
+TEST(Cases, WorkersThatAreWaitedForAreTheWall) {
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(Distributed(0.9)));
+  EXPECT_EQ(diagnosis.wall.wall, Wall::kWorkers);
+  EXPECT_THAT(diagnosis.sentence,
+              HasSubstr("distribute_1 (train.py:1) waits for the workers"));
+  EXPECT_NEAR(diagnosis.possible.middle, 100, 1);
+  EXPECT_GT(diagnosis.next_wall_gain, 0.1);
+  EXPECT_THAT(TitlesOf(diagnosis),
+              Contains(HasSubstr("twice as many workers")));
+  EXPECT_THAT(TitlesOf(diagnosis),
+              testing::Not(Contains(HasSubstr("cores instead of"))));
+}
+
+TEST(Cases, WorkersThatKeepUpAreNot) {
+  const Diagnosis diagnosis = DiagnosisOf(ModelOf(Distributed(0.02)));
+  EXPECT_NE(diagnosis.wall.wall, Wall::kWorkers);
+  EXPECT_THAT(TitlesOf(diagnosis),
+              testing::Not(Contains(HasSubstr("workers"))));
 }
 
 }  // namespace

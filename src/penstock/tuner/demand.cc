@@ -20,6 +20,9 @@ constexpr double kSecondsPerNano = 1e-9;
 constexpr double kReserve = 0.1;  // of the memory limit
 // From this share of the cores on, tasks are taken to wait for cores.
 constexpr double kSaturated = 0.85;
+// Of the wall time: rows of a service that are waited for less are there when
+// they are asked for.
+constexpr double kAwaited = 0.2;
 // Reads at once that any disk can be kept busy with.
 constexpr int64_t kManyReads = 16;
 // Reads under way, of those that a disk can use: then it has no rest.
@@ -294,6 +297,13 @@ class Reader final {
         ratio([](const Node& n) { return n.io_bytes() + n.held_file_bytes(); });
     node.disk_ops = ratio([](const Node& n) { return n.io_ops(); });
     node.read_time = seconds([](const Node& n) { return n.io_ns(); });
+    // Who waits for rows of others has them at the rate that was seen, whatever
+    // its own work would allow.
+    if (measured.op == plan::Node::kReceived &&
+        measured.wait_input_share >= kAwaited) {
+      const double time = 1 / model_.rate.value;
+      node.workers_time = {time, model_.rate.error * time * time};
+    }
     python_time_.push_back(
         seconds([](const Node& n) { return n.python_ns(); }).value);
     const Spread spread = SpreadOf(measured.service_ns);
@@ -555,6 +565,7 @@ class Reader final {
       node.is_cached = true;
       node.busy = node.cpu = Estimate{};
       node.disk_bytes = node.disk_ops = node.read_time = Estimate{};
+      node.workers_time = Estimate{};
       node.chunks = 0;
     }
   }

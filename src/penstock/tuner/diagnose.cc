@@ -167,6 +167,7 @@ class Doctor final {
       AddPythonFixes();
       AddSequentialFix();
       AddMoreFiles();
+      AddMoreWorkers();
       AddFusion();
       AddHardware();
     }
@@ -343,6 +344,20 @@ class Doctor final {
         FindBound(model, KnobsAre::kFree));
   }
 
+  void AddMoreWorkers() {
+    if (out_.wall.wall != Wall::kWorkers) return;
+    Model model = model_;
+    model.nodes[out_.wall.node].workers_time.value /= 2;
+    AddUsersFix(
+        "have twice as many workers (penstock worker), on machines with cores "
+        "to spare",
+        absl::StrFormat(
+            "%s waits %.0f %% of the time for those that there are",
+            WhereOf(out_.wall.node),
+            100 * std::min(1.0, measured_[out_.wall.node].wait_input_share)),
+        FindBound(model, KnobsAre::kFree));
+  }
+
   // Hand-overs that cost a good part of all CPU.
   void AddFusion() {
     std::vector<Change> changes;
@@ -436,6 +451,13 @@ class Doctor final {
           "no cache after ", NameOf(candidate.node), ": ", candidate.why_not));
     }
     AddWhyNotOnDisk();
+    const double cores = model_.resources.cores;
+    if (budget_.cores && *budget_.cores > cores) {
+      out_.notes.push_back(
+          absl::StrFormat("cpu is %.6g, and there are %.3g cores: %.3g are "
+                          "reckoned with",
+                          *budget_.cores, cores, cores));
+    }
     for (size_t i = 0; i < measured_.size(); ++i) {
       if (measured_[i].has_cache && !measured_[i].is_cache_complete &&
           !model_.nodes[i].is_cached) {
@@ -545,6 +567,10 @@ class Doctor final {
     switch (wall.wall) {
       case Wall::kNothing:
         return "nothing that was measured is the limit";
+      case Wall::kWorkers:
+        return absl::StrCat(where,
+                            " waits for the workers of its service, which "
+                            "give no more");
       case Wall::kCores:
         return CoresText();
       case Wall::kTasks:

@@ -50,6 +50,7 @@ void FillNode(const TestRun& run, const TestNode& from, double roots,
   node.set_read_sources(static_cast<uint64_t>(from.read_sources));
   node.set_io_ns(Whole(rows * from.read_seconds * kNanos));
   if (from.read_depth > 0) node.set_read_depth(from.read_depth);
+  node.set_wait_input_ns(Whole(from.wait_input_share * seconds * kNanos));
   const double slow = from.slow_share;
   const double fast_time = from.cpu_seconds / from.cores_per_task * kNanos /
                            (1 - slow + slow * from.slow_factor);

@@ -48,6 +48,7 @@ struct TestNode {
   int64_t read_depth = 0;
   int64_t read_sources = 1;
   double reads_per_row = 1;
+  double wait_input_share = 0;  // of the wall time
   std::optional<plan::FileCounts> files;
   std::optional<plan::CacheCounts> cache;
   int64_t reorder_rows = 0;

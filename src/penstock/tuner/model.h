@@ -77,6 +77,8 @@ struct NodeModel {
   Estimate disk_ops;
   Estimate read_time;   // sum over reads, each as if it were alone
   Estimate kept_bytes;  // read back from rows that are kept on disk
+  // Of a service's workers, for rows that are waited for; 0: none are.
+  Estimate workers_time;
   double service_cv = 0;
   double tail = 1;  // 99th percentile of service time / mean
   Scaling scaling;

@@ -22,8 +22,9 @@ void Scale(Estimate& estimate, double factor) {
 }
 
 void ScaleAll(NodeModel& node, double factor) {
-  for (Estimate* each : {&node.busy, &node.cpu, &node.disk_bytes,
-                         &node.disk_ops, &node.read_time, &node.kept_bytes}) {
+  for (Estimate* each :
+       {&node.busy, &node.cpu, &node.disk_bytes, &node.disk_ops,
+        &node.read_time, &node.kept_bytes, &node.workers_time}) {
     Scale(*each, factor);
   }
   node.chunks *= factor;

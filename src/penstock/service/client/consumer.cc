@@ -156,6 +156,12 @@ engine::StreamOr Consumer::Start(const plan::Received& spec,
                                 OwnStates(states_, options.job));
     }
   }
+  // One state alone is a journal, and says the same.
+  if (distribution.consumers() > 0 && restored != restored_.end() &&
+      !is_recovery_ && !restored->second.base().job().empty()) {
+    PENSTOCK_RETURN_IF_ERROR(
+        OwnStates({restored->second.base()}, options.job).status());
+  }
   options.consumer = consumer_;
   options.seed = random.seed;
   options.epoch = random.epoch;

@@ -7,8 +7,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,6 +23,7 @@
 #include "penstock/service/client/received_source.h"
 #include "penstock/service/client/rounds.h"
 #include "penstock/service/rpc/beat_stream.h"
+#include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
 
 namespace penstock::service {
@@ -137,7 +140,8 @@ void Pass::EndReading(uint64_t bundle, uint64_t attempt,
   if (!status.ok() && !IsWorthAnotherTry(status) && !is_old_word &&
       !absl::IsNotFound(status) && !absl::IsDataLoss(status) &&
       !absl::IsAborted(status) && client_->is_wanted(bundle)) {
-    failure_ = status;
+    failure_ =
+        rpc::NameRefusal(status, ended.address, options_.link->credentials());
   }
   Tell(/*is_urgent=*/!status.ok());
   woken = WakeReader();
@@ -348,12 +352,14 @@ void Pass::OnOpened(const OpenReply& reply, const std::string& plan,
       failure_ = stitcher.status();
     }
   }
-  if (options_.distribution.share() == kShareAuto && reply.members_size() > 1 &&
+  std::vector<std::string> others(reply.members().begin(),
+                                  reply.members().end());
+  std::erase(others, options_.job);
+  if (options_.distribution.share() == kShareAuto && !others.empty() &&
       options_.environment.warn) {
-    options_.environment.warn(
-        absl::StrCat("share=\"auto\": job '", options_.job,
-                     "' has what workers compute for ",
-                     absl::StrJoin(reply.members(), ", ")));
+    options_.environment.warn(absl::StrCat(
+        "share=\"auto\": job '", options_.job,
+        "' has what workers compute for ", absl::StrJoin(others, ", ")));
   }
   woken = WakeReader();
 }
@@ -470,7 +476,8 @@ void Pass::BeatUntilOver() {
     // The other end has no reason to end it well.
     if (!status.ok() && !IsWorthAnotherTry(status) &&
         !absl::IsResourceExhausted(status) && !is_old_word) {
-      failure_ = status;
+      failure_ = rpc::NameRefusal(status, options_.link->address(),
+                                  options_.link->credentials());
       woken = WakeReader();
       return;
     }

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
 #include "penstock/plan/distribute.h"
+#include "penstock/plan/relative_names.h"
 #include "penstock/service/protocol/canonical.h"
 #include "penstock/service/rpc/diagnose.h"
 #include "penstock/service/rpc/status.h"
@@ -101,7 +103,17 @@ absl::StatusOr<PlanBundle> BundleOf(const plan::Distribution& distribution,
   plan::DropCredentials(plan);
   bundle.set_plan(CanonicalBytes(plan));
   *bundle.mutable_defaults() = defaults;
-  bundle.set_directory(directory);
+  const plan::FindCapture find =
+      [sources](const std::string& id) -> absl::StatusOr<Buffer> {
+    if (sources == nullptr) return absl::NotFoundError("it is not here");
+    return sources->Capture(id);
+  };
+  const std::string& kept = defaults.kept_directory();
+  // Else it would tell equal pipelines of two directories apart.
+  if (plan::MayOpenRelative(plan, find) ||
+      (!kept.empty() && !absl::StartsWith(kept, "/"))) {
+    bundle.set_directory(directory);
+  }
   PENSTOCK_RETURN_IF_ERROR(AddCaptures(distribution, sources, bundle));
   return bundle;
 }

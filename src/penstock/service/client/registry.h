@@ -17,8 +17,8 @@ namespace penstock::service {
 rpc::Credentials CredentialsOf(const plan::Distribution& distribution);
 
 // All that workers need to run a distribution's plan. `directory`: where
-// relative names start from. `sources` has what it names of this process:
-// arrays, functions and their code.
+// relative names start from, left out if there can be none. `sources` has what
+// it names of this process: arrays, functions and their code.
 absl::StatusOr<PlanBundle> BundleOf(const plan::Distribution& distribution,
                                     const plan::Options& defaults,
                                     const std::string& directory,

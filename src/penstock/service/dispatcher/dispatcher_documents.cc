@@ -226,7 +226,7 @@ void DispatcherState::Describe(int64_t now_ms, State& state) const {
         consumer->set_heard_ms_ago(now_ms - session.heard_ms);
         consumer->set_has_left(session.has_left);
         consumer->set_open(epoch.state->OwnedBy(slot).size());
-        consumer->set_row(epoch.row);
+        if (run.record.has_group()) consumer->set_row(epoch.row);
         consumer->set_missed_items(epoch.missed + epoch.state->missed_items());
         consumer->set_missed_bundles(epoch.state->missed_bundles());
         consumer->set_shared_bundles(epoch.state->shared_bundles());

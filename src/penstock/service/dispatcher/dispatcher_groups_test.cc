@@ -100,6 +100,7 @@ TEST_F(GroupsTest, WhoComesLaterHasTheSameFromTheSameWorkers) {
   ASSERT_THAT(seen.jobs(), SizeIs(2));
   EXPECT_EQ(seen.jobs(0).epochs(0).consumers(0).shared_bundles(), 0);
   EXPECT_EQ(seen.jobs(1).epochs(0).consumers(0).shared_bundles(), 2);
+  EXPECT_TRUE(seen.jobs(1).epochs(0).consumers(0).has_row());
 }
 
 TEST_F(GroupsTest, ALostWorkersBundlesGoToAnotherForAll) {

@@ -395,7 +395,8 @@ absl::StatusOr<OpenReply> DispatcherState::Open(const OpenRequest& request,
       return absl::AlreadyExistsError(absl::StrCat(
           "consumer ", request.slot(), " of job '", request.job(),
           "' is being read by somebody else: give this one another job name, ",
-          "or on_existing=\"attach\" to take its place"));
+          "on_existing=\"attach\" to take its place, or ",
+          "on_existing=\"fresh\" to end that job and begin anew"));
     }
     session = Session();
     session.opener = opener;

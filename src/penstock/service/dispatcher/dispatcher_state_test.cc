@@ -10,6 +10,7 @@
 namespace penstock::service {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -81,10 +82,23 @@ TEST_F(DispatcherStateTest, ARestartKeepsTheName) {
       << "nobody reads on in what another one had";
 }
 
+// Those who do not share say nothing of rows.
+TEST_F(DispatcherStateTest, OnlyAMembersRowsAreSaid) {
+  OpenEpoch(2);
+  State seen;
+  state_->Describe(now_, seen);
+  ASSERT_EQ(seen.jobs(0).epochs(0).consumers_size(), 1);
+  EXPECT_FALSE(seen.jobs(0).epochs(0).consumers(0).has_row());
+}
+
 TEST_F(DispatcherStateTest, ANewerSessionWins) {
   const OpenReply first = OpenEpoch(1);
   OpenRequest request = Request(2);
-  EXPECT_EQ(Open(request).status().code(), absl::StatusCode::kAlreadyExists);
+  const absl::Status refused = Open(request).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("on_existing=\"attach\""),
+                    HasSubstr("on_existing=\"fresh\"")));
   request.set_on_existing(OpenRequest::ATTACH);
   const auto second = Open(request);
   ASSERT_TRUE(second.ok()) << second.status();

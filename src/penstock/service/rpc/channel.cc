@@ -7,10 +7,13 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <fstream>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -24,11 +27,18 @@ constexpr int kConnectMillis = 5'000;
 constexpr int kMaxMessageBytes = 64 << 20;
 constexpr unsigned kReloadSeconds = 10;
 
-// Empty: there is none for the role.
-std::string ReadWord(const std::string& path, const std::string& role) {
+// What a file has for a role.
+struct Found {
+  bool is_read = false;
+  std::string word;              // empty: there is none
+  std::set<std::string> others;  // roles that there are words for
+};
+
+Found ReadWord(const std::string& path, const std::string& role) {
   std::ifstream file(path);
+  Found found;
+  found.is_read = file.good();
   std::string line;
-  std::string word;
   while (std::getline(file, line)) {
     const absl::string_view text = absl::StripAsciiWhitespace(line);
     if (text.empty() || text[0] == '#') continue;
@@ -37,23 +47,42 @@ std::string ReadWord(const std::string& path, const std::string& role) {
     // A consumer's may be a tenant's.
     const absl::string_view first =
         parts.first.substr(0, parts.first.find('@'));
-    if (first == role) return std::string(parts.second);
-    const bool is_others =
-        first == "consumer" || first == "worker" || first == "admin";
-    if (!is_others && word.empty()) word = std::string(text);
+    if (first == role) {
+      found.word = std::string(parts.second);
+      return found;
+    }
+    if (first == "consumer" || first == "worker" || first == "admin") {
+      found.others.insert(std::string(first));
+    } else if (found.word.empty()) {
+      found.word = std::string(text);
+    }
   }
-  return word;
+  return found;
 }
 
 }  // namespace
 
+std::string WhyNoWord(const Credentials& credentials) {
+  if (credentials.token_file.empty()) return "";
+  const Found found = ReadWord(credentials.token_file, credentials.role);
+  if (!found.is_read) {
+    return absl::StrCat("the token file '", credentials.token_file,
+                        "' cannot be read");
+  }
+  if (!found.word.empty() || found.others.empty()) return "";
+  return absl::StrCat(
+      "the token file '", credentials.token_file, "' is for the role ",
+      absl::StrJoin(found.others, " and "),
+      ", which may not do this: it needs a word for ", credentials.role);
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const Credentials& credentials,
     Carries carries) {
-  if (address.find(':') == std::string::npos) {
+  if (!absl::StrContains(address, ':') || absl::StrContains(address, "://")) {
     return absl::InvalidArgumentError(
-        absl::StrCat("an address must be host:port; got '", address,
-                     "'\n  As in penstock://localhost:5050."));
+        absl::StrCat("an address must be host:port, or penstock://host:port; ",
+                     "got '", address, "'\n  As in localhost:5050."));
   }
   std::shared_ptr<grpc::ChannelCredentials> security;
   if (credentials.ca_file.empty()) {
@@ -98,7 +127,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
 
 void Prepare(grpc::ClientContext& context, const Credentials& credentials) {
   if (credentials.token_file.empty()) return;
-  const std::string word = ReadWord(credentials.token_file, credentials.role);
+  const std::string word =
+      ReadWord(credentials.token_file, credentials.role).word;
   if (!word.empty()) context.AddMetadata("authorization", "Bearer " + word);
 }
 
@@ -106,6 +136,11 @@ void Prepare(grpc::ClientContext& context, const Credentials& credentials,
              std::chrono::milliseconds deadline) {
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   Prepare(context, credentials);
+}
+
+std::string AddressOf(const std::string& text) {
+  return std::string(
+      absl::StripSuffix(absl::StripPrefix(text, "penstock://"), "/"));
 }
 
 }  // namespace penstock::rpc

@@ -28,6 +28,10 @@ struct Credentials {
   std::string role = "consumer";
 };
 
+// Why there is no word to show, though there is a file for it: it cannot be
+// read, or is for other roles. Empty: there is one, or no file.
+std::string WhyNoWord(const Credentials& credentials);
+
 // What a connection mostly carries. To find out how much may be on its way at
 // once, gRPC sends a ping for data that comes; for messages that are smaller
 // than a ping's cost it does without.
@@ -39,6 +43,10 @@ enum class Carries { kFrames, kBeats };
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const Credentials& credentials,
     Carries carries = Carries::kFrames);
+
+// "host:port" of an address as people write it: that, or
+// "penstock://host:port".
+std::string AddressOf(const std::string& text);
 
 // A call that ends after `deadline`, and carries the token, if there is one.
 void Prepare(grpc::ClientContext& context, const Credentials& credentials,

@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "penstock/base/socket.h"
+#include "penstock/service/rpc/server.h"
 
 namespace penstock::rpc {
 namespace {
@@ -74,8 +75,9 @@ absl::StatusOr<Descriptor> Connect(const std::string& address) {
   }
   return absl::UnavailableError(absl::StrCat(
       "nobody answers at ", address, ": ", std::strerror(why),
-      "\n  Is the address right, and does it run there? `penstock up` starts "
-      "a service on this machine."));
+      "\n  Is the address right, and does it run there?",
+      IsLoopback(address) ? " `penstock up` starts a service on this machine."
+                          : ""));
 }
 
 // Whether the server has shown a certificate.
@@ -167,8 +169,24 @@ absl::Status ProbeTls(const Descriptor& socket, const std::string& address,
 
 }  // namespace
 
+absl::Status NameRefusal(const absl::Status& status, const std::string& address,
+                         const Credentials& credentials) {
+  if (!absl::IsUnauthenticated(status)) return status;
+  const std::string why = WhyNoWord(credentials);
+  return absl::UnauthenticatedError(
+      absl::StrCat(address, " does not let the caller in: ",
+                   why.empty() ? std::string(status.message()) : why));
+}
+
 absl::Status Diagnose(const absl::Status& status, const std::string& address,
                       const Credentials& credentials) {
+  if (absl::IsUnauthenticated(status)) {
+    return NameRefusal(status, address, credentials);
+  }
+  if (absl::IsPermissionDenied(status)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        address, " does not let the caller do this: ", status.message()));
+  }
   if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
     return status;
   }

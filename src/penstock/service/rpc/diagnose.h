@@ -16,9 +16,14 @@ namespace penstock::rpc {
 //                       certificate, something else listens there
 //   Unavailable         nobody listens there, or the host is not known
 //
-// Other errors are returned as they are. Takes at most some seconds.
+// Of a call that was refused for its token, it says by whom, and which role
+// may. Other errors are returned as they are. Takes at most some seconds.
 absl::Status Diagnose(const absl::Status& status, const std::string& address,
                       const Credentials& credentials);
+
+// The last of these alone, of Unauthenticated; at once.
+absl::Status NameRefusal(const absl::Status& status, const std::string& address,
+                         const Credentials& credentials);
 
 // For calls to a dispatcher: the same, and FailedPrecondition if what answers
 // there is none.

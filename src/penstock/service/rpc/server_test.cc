@@ -22,7 +22,9 @@
 namespace penstock::rpc {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class Certificates final {
  public:
@@ -174,7 +176,12 @@ TEST(Server, NobodyListens) {
     address = server.address();
   }
   EXPECT_THAT(Message(Diagnose(absl::UnavailableError(""), address, {})),
-              HasSubstr("nobody answers"));
+              AllOf(HasSubstr("nobody answers"), HasSubstr("penstock up")));
+  // Of another machine it is no use to start one here.
+  const std::string elsewhere = "0.0.0.0" + address.substr(address.find(':'));
+  EXPECT_THAT(
+      Message(Diagnose(absl::UnavailableError(""), elsewhere, {})),
+      AllOf(HasSubstr("nobody answers"), Not(HasSubstr("penstock up"))));
 }
 
 TEST(Server, WhereItMayListen) {
@@ -196,6 +203,36 @@ TEST(Server, WhereItMayListen) {
   }
 }
 
+TEST(Server, WhoRefusesATokenIsNamed) {
+  const absl::Status refused = absl::UnauthenticatedError("not one of them");
+  EXPECT_EQ(Message(Diagnose(refused, "head:5050", {})),
+            "head:5050 does not let the caller in: not one of them");
+  EXPECT_THAT(
+      Message(Diagnose(absl::PermissionDeniedError("not you"), "head:1", {})),
+      AllOf(HasSubstr("head:1 does not let"), HasSubstr("not you")));
+  const absl::Status other = absl::NotFoundError("no job");
+  EXPECT_EQ(Diagnose(other, "head:5050", {}), other);
+}
+
+TEST(Server, ATokenFileForOtherRolesIsNamed) {
+  const TemporaryFolder folder;
+  Credentials credentials;
+  credentials.role = "admin";
+  credentials.token_file =
+      folder.Write("mine", "consumer@vision:red\nworker:blue\n");
+  const absl::Status refused = absl::UnauthenticatedError("expected a token");
+  EXPECT_THAT(Message(Diagnose(refused, "head:1", credentials)),
+              AllOf(HasSubstr("for the role consumer and worker, which may "
+                              "not do this: it needs a word for admin"),
+                    HasSubstr("mine"), Not(HasSubstr("red"))));
+  credentials.token_file = folder.Write("mine", "admin:green\n");
+  EXPECT_THAT(Message(Diagnose(refused, "head:1", credentials)),
+              HasSubstr("expected a token"));
+  credentials.token_file = folder / "missing";
+  EXPECT_THAT(Message(Diagnose(refused, "head:1", credentials)),
+              HasSubstr("cannot be read"));
+}
+
 TEST(Server, FilesMustFitTogether) {
   const Certificates certificates;
   ServerSecurity security = certificates.server();
@@ -205,6 +242,18 @@ TEST(Server, FilesMustFitTogether) {
   security.key_file.clear();
   EXPECT_THAT(Message(MakeServerCredentials("0.0.0.0:1", security).status()),
               HasSubstr("expected all of"));
+}
+
+TEST(Server, AddressesAsPeopleWriteThem) {
+  EXPECT_EQ(AddressOf("penstock://head:5050/"), "head:5050");
+  EXPECT_EQ(AddressOf("head:5050"), "head:5050");
+  for (const char* wrong : {"head", "http://head:5050", "grpc://head:5050"}) {
+    const auto channel = MakeChannel(AddressOf(wrong), {});
+    EXPECT_EQ(channel.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(channel.status()),
+                AllOf(HasSubstr("host:port, or penstock://host:port"),
+                      HasSubstr(wrong)));
+  }
 }
 
 TEST(Certificates, AreNotOverwritten) {
