@@ -105,11 +105,14 @@ def test_what_is_compressed(compression):
 
 
 def test_a_worker_dies_meanwhile():
-    with dispatcher() as first, worker(first.address) as second:
-        with worker(first.address):
-            pid = second.process.pid
-            found = train(first.address, kill=pid, order="deterministic")
-            assert found == list(range(600))
+    with (
+        dispatcher() as first,
+        worker(first.address) as second,
+        worker(first.address),
+    ):
+        pid = second.process.pid
+        found = train(first.address, kill=pid, order="deterministic")
+        assert found == list(range(600))
 
 
 def test_encrypted_services_have_none(tmp_path):
