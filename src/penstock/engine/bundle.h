@@ -48,6 +48,11 @@ class Bundle final {
 
   // A failure is returned again by every later call.
   absl::StatusOr<Items> Next(const Request& request);
+  // The next call gives the end (Stream::IsOver). Streams that leave loose rows
+  // behind do not know it before.
+  bool IsOver() const {
+    return !has_ended_ && to_skip_ == 0 && iterator_->IsOver();
+  }
   // Of the next item.
   int64_t position() const { return position_ + to_skip_; }
   // Small, as states are: cursors, not rows.

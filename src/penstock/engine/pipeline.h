@@ -116,6 +116,8 @@ class Iterator final {
   void SkipRows(int64_t rows) { root_->SkipRows(rows); }
   // A failure is returned again by every later call.
   absl::StatusOr<Pull> Next(const Request& request);
+  // The next call gives the end (Stream::IsOver).
+  bool IsOver() const { return root_->IsOver(); }
   // The position before the next row: version, fingerprint, seeds and epochs,
   // every node's state, and a checksum.
   std::string Save() const;

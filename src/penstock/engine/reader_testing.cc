@@ -1,5 +1,7 @@
 #include "penstock/engine/reader_testing.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -133,7 +135,11 @@ Reader Reader::Resume(TestEngine& engine, PipelinePtr pipeline,
 }
 
 absl::StatusOr<engine::Pull> Reader::Try(int64_t max_rows) {
-  return iterator_->Next({max_rows, bell_});
+  const bool is_over = iterator_->IsOver();
+  absl::StatusOr<engine::Pull> pull = iterator_->Next({max_rows, bell_});
+  EXPECT_TRUE(!is_over || (pull.ok() && pull->is_end()))
+      << "something after what was called over";
+  return pull;
 }
 
 absl::StatusOr<engine::Pull> Reader::Next(int64_t max_rows) {

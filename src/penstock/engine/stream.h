@@ -75,6 +75,9 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   absl::StatusOr<Pull> Next(const Request& request);
+  // True: the next pull gives the end, and costs nothing but itself. Who has all
+  // rows then need not wait for it. False: not known.
+  virtual bool IsOver() const { return false; }
 
   // Virtual for streams that only stand in front of another (prefetch): what
   // they write is what the other would, so that one fits the other's state.
@@ -131,6 +134,7 @@ class Input final {
   // Makes rows_held() > 0 by one pull if nothing is held; says what came.
   absl::StatusOr<Pull::Kind> Fill(const Request& request);
   int64_t rows_held() const { return chunk_.rows - begin_; }
+  bool IsOver() const { return rows_held() == 0 && stream_->IsOver(); }
   // The chunk that the held rows [begin(), chunk().rows) lie in.
   const Chunk& chunk() const { return chunk_; }
   int64_t begin() const { return begin_; }

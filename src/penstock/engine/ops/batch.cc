@@ -38,6 +38,8 @@ class BatchStream final : public Stream {
         config_(std::move(config)),
         input_(std::move(input)) {}
 
+  bool IsOver() const override { return open_rows_ == 0 && input_.IsOver(); }
+
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     while (true) {

@@ -3,14 +3,38 @@
 #include <algorithm>
 #include <cstring>
 
+#include "penstock/data/dtype.h"
+
 namespace penstock::engine {
 namespace {
+
+// 0 where it is not fixed.
+size_t RowBytes(const TensorSpec& leaf) {
+  if (leaf.dtype == DType::kString || !leaf.shape.is_fully_known()) return 0;
+  constexpr size_t kMost = size_t{1} << 40;  // more than any memory here
+  size_t bytes = ItemSize(leaf.dtype);
+  for (const int64_t size : leaf.shape.ToShape()) {
+    if (size > 0 && bytes > kMost / static_cast<size_t>(size)) return 0;
+    bytes *= static_cast<size_t>(size);
+  }
+  return bytes;
+}
 
 int64_t PlaceIn(const Group& group, int64_t pending) {
   return (group.filled + pending) % group.rows;
 }
 
 }  // namespace
+
+BatchPlaces::BatchPlaces(std::shared_ptr<FrameMemory> memory,
+                         absl::Span<const TensorSpec> leaves)
+    : memory_(std::move(memory)) {
+  if (memory_ == nullptr) return;
+  for (const TensorSpec& leaf : leaves) {
+    row_bytes_.push_back(RowBytes(leaf));
+    total_bytes_ += row_bytes_.back();
+  }
+}
 
 void BatchPlaces::Learn(const Chunk& chunk) {
   if (memory_ == nullptr) return;

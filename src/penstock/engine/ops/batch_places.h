@@ -5,8 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "penstock/data/chunk.h"
 #include "penstock/data/frame_memory.h"
+#include "penstock/data/spec.h"
 #include "penstock/engine/stream.h"
 
 namespace penstock::engine {
@@ -20,9 +22,10 @@ using Places = std::vector<Buffer>;
 // none until the next group begins. Not thread-safe.
 class BatchPlaces final {
  public:
-  // `memory` may be null: then there is never a place.
-  explicit BatchPlaces(std::shared_ptr<FrameMemory> memory)
-      : memory_(std::move(memory)) {}
+  // `memory` may be null: then there is never a place. `leaves`: what is known
+  // of rows before there are any.
+  BatchPlaces(std::shared_ptr<FrameMemory> memory,
+              absl::Span<const TensorSpec> leaves);
 
   // Rows look like those of `chunk`.
   void Learn(const Chunk& chunk);

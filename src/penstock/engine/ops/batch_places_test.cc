@@ -22,7 +22,7 @@ Chunk Rows(int64_t rows, int64_t row_bytes = kRowBytes) {
 class BatchPlacesTest : public testing::Test {
  protected:
   std::shared_ptr<FrameMemory> memory_ = FrameMemory::Make(64 << 20);
-  BatchPlaces places_{memory_};
+  BatchPlaces places_{memory_, {}};
 };
 
 TEST_F(BatchPlacesTest, RowsOfAGroupLieOneAfterAnother) {
@@ -42,6 +42,21 @@ TEST_F(BatchPlacesTest, RowsOfAGroupLieOneAfterAnother) {
 
 TEST_F(BatchPlacesTest, NothingIsKnownOfTheFirstRows) {
   EXPECT_THAT(places_.Take({8, 0}, 0, 1), IsEmpty());
+}
+
+TEST_F(BatchPlacesTest, UnlessTheirShapesAreOfThePlan) {
+  const auto spec = [](DType dtype, const std::vector<int64_t>& shape) {
+    return TensorSpec{dtype, PartialShape(absl::MakeConstSpan(shape))};
+  };
+  const std::vector<TensorSpec> known = {spec(DType::kUint8, {kRowBytes}),
+                                         TensorSpec::Scalar(DType::kString)};
+  const Places first = BatchPlaces(memory_, known).Take({8, 0}, 0, 3);
+  ASSERT_EQ(first.size(), 2);
+  EXPECT_EQ(first[0].size(), 3 * kRowBytes);
+  EXPECT_EQ(first[1].size(), 0);
+  const std::vector<TensorSpec> absurd = {
+      spec(DType::kFloat64, {int64_t{1} << 40, int64_t{1} << 40})};
+  EXPECT_THAT(BatchPlaces(memory_, absurd).Take({8, 0}, 0, 3), IsEmpty());
 }
 
 TEST_F(BatchPlacesTest, SmallGroupsHaveNone) {

@@ -189,6 +189,11 @@ class KeepStream final : public Stream {
 
   ~KeepStream() override { StopUsing(); }
 
+  bool IsOver() const override {
+    return use_ == nullptr && call_ == nullptr && behind_ == 0 && KeepsNone() &&
+           input_->IsOver();
+  }
+
   void Save(WireWriter& writer) const override {
     if (behind_ + skip_rows() == 0) return input_->Save(writer);
     WireWriter state;
@@ -223,9 +228,7 @@ class KeepStream final : public Stream {
     if (call_ != nullptr && !Await(request)) return Pull::Blocked();
     const int64_t max_bytes = knobs_.keep_bytes.load(std::memory_order_relaxed);
     if (use_ == nullptr) {
-      if (max_bytes == 0 || is_lost_ || run_->environment.kept == nullptr) {
-        return Compute(request);
-      }
+      if (KeepsNone()) return Compute(request);
       if (!StartUsing(request)) return Pull::Blocked();
     }
     if (has_ended_) return Pull::End();
@@ -267,6 +270,10 @@ class KeepStream final : public Stream {
   absl::Status DoRestore(WireReader&) override { return absl::OkStatus(); }
 
  private:
+  bool KeepsNone() const {
+    return knobs_.keep_bytes.load(std::memory_order_relaxed) == 0 || is_lost_ ||
+           run_->environment.kept == nullptr;
+  }
   Pull Give(Chunk chunk) {
     row_ += chunk.rows;
     behind_ += chunk.rows;

@@ -115,7 +115,12 @@ class ParallelMapStream final : public Stream {
         is_exact_(options.is_exact),
         max_rows_(options.max_rows),
         doorbell_(std::make_shared<Doorbell>()),
-        places_(scope.run->environment.frames) {}
+        places_(scope.run->environment.frames, info.leaves) {}
+
+  bool IsOver() const override {
+    return pieces_.empty() && runs_.empty() && failure_.ok() &&
+           (has_ended_ || input_->IsOver());
+  }
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
@@ -212,16 +217,20 @@ class ParallelMapStream final : public Stream {
       rows_read_ += runs_.front().drop;
       runs_.PopFront();
     }
-    const int64_t wanted =
+    const int64_t wanted = places_.Limit(
+        request.group, 0,
         std::min({max_rows_, request.max_rows,
-                  MayShare() ? task_size_.rows() : kMaxChunkRows});
+                  MayShare() ? task_size_.rows() : kMaxChunkRows}));
     PENSTOCK_ASSIGN_OR_RETURN(
         Pull pull, input_->Next({runs_.Limit(wanted), request.waker}));
     if (!pull.has_rows()) return pull;
     runs_.Read(pull.chunk.rows);
     rows_read_ += pull.chunk.rows;
     const uint64_t start = Ticks();
-    PENSTOCK_ASSIGN_OR_RETURN(pull.chunk, function_->Apply(pull.chunk, scope_));
+    const Places places = places_.Take(request.group, 0, pull.chunk.rows);
+    PENSTOCK_ASSIGN_OR_RETURN(pull.chunk,
+                              function_->Apply(pull.chunk, scope_, places));
+    MoveTo(places, pull.chunk);
     if (!MayShare()) return pull;
     const double ticks = static_cast<double>(Ticks() - start);
     const auto nanos = static_cast<int64_t>(ticks * NanosPerTick());

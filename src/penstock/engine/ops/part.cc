@@ -18,6 +18,8 @@ class PartStream final : public Stream {
     input_->SkipRows(part.begin);
   }
 
+  bool IsOver() const override { return left_ <= 0; }
+
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     const int64_t rows = std::min(request.max_rows, left_);

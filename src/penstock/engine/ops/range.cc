@@ -59,6 +59,8 @@ class RangeStream final : public Stream {
         step_(step),
         count_(count.value_or(std::numeric_limits<int64_t>::max())) {}
 
+  bool IsOver() const override { return next_ >= count_; }
+
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     const int64_t rows = std::min(request.max_rows, count_ - next_);

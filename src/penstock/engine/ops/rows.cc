@@ -16,6 +16,8 @@ class RowsStream final : public Stream {
   RowsStream(const Scope& scope, const OpInfo& info, Chunk rows)
       : Stream(StatsOf(scope, info)), scope_(scope), rows_(std::move(rows)) {}
 
+  bool IsOver() const override { return next_ >= rows_.rows; }
+
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     const int64_t count = std::min(request.max_rows, rows_.rows - next_);

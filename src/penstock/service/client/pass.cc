@@ -512,6 +512,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     } else {
       reader->second.AddCredit(head.frame_bytes());
     }
+    if (!head.is_end()) Widen(reader->second, head.frame_bytes());
     if (head.is_end()) {
       Finished finished;
       finished.set_bundle(bundle);

@@ -124,6 +124,7 @@ class Pass final : public ReadingSink,
     std::shared_ptr<WorkerMemory> memory;  // that it looks at; null: none
     std::shared_ptr<WorkerSocket> socket;  // that it reads over; null: none
     bool has_come = false;                 // a frame of it
+    uint64_t window = 0;  // credit that it has, or will have again
     uint64_t owed = 0;  // credit for frames that came before `reading` was set
 
     void AddCredit(uint64_t bytes) {
@@ -167,6 +168,9 @@ class Pass final : public ReadingSink,
   void OnReply(const ClientReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartReading(const ClientState::Read& read) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopReading(const Reader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One frame is to be on its way while another is taken in.
+  void Widen(Reader& reader, uint64_t frame_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndReading(uint64_t bundle, uint64_t attempt, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void SayGoodbye() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -258,6 +262,7 @@ class Pass final : public ReadingSink,
   RowLog log_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Reader> readers_ ABSL_GUARDED_BY(mutex_);
   size_t num_readings_ ABSL_GUARDED_BY(mutex_) = 0;  // that are not done
+  uint64_t windows_ ABSL_GUARDED_BY(mutex_) = 0;     // of readers_
   std::map<uint64_t, std::deque<Arrived>> arrived_ ABSL_GUARDED_BY(mutex_);
   uint64_t arrived_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<uint64_t> current_ ABSL_GUARDED_BY(mutex_);  // bundle

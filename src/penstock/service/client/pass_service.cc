@@ -122,6 +122,7 @@ void Pass::EndReading(uint64_t bundle, uint64_t attempt,
   const auto reader = readers_.find(bundle);
   if (reader == readers_.end() || reader->second.attempt != attempt) return;
   const Reader ended = std::move(reader->second);
+  windows_ -= ended.window;
   readers_.erase(reader);
   if (!status.ok() && ended.memory != nullptr) {
     options_.link->Forget(ended.address, ended.memory);
@@ -508,6 +509,7 @@ void Pass::OnReply(const ClientReply& reply) {
       const auto reader = readers_.find(bundle);
       if (reader == readers_.end()) continue;
       StopReading(reader->second);
+      windows_ -= reader->second.window;
       readers_.erase(reader);
     }
     for (const Finished& dropped : actions.dropped) {
@@ -538,6 +540,16 @@ void Pass::StopReading(const Reader& reader) {
   }
 }
 
+void Pass::Widen(Reader& reader, uint64_t frame_bytes) {
+  const uint64_t window = 2 * frame_bytes;
+  if (window <= reader.window) return;
+  const uint64_t more = window - reader.window;
+  if (windows_ + more > options_.budget_bytes) return;
+  reader.window = window;
+  windows_ += more;
+  reader.AddCredit(more);
+}
+
 void Pass::StartReading(const ClientState::Read& read) {
   ReadRequest first;
   // Known before the first frame is asked for, which may be large.
@@ -554,13 +566,18 @@ void Pass::StartReading(const ClientState::Read& read) {
     ++num_readings_;
     Reader& reader = readers_[read.bundle];
     StopReading(reader);
+    windows_ -= reader.window;
+    const uint64_t left =
+        options_.budget_bytes - std::min(windows_, options_.budget_bytes);
     reader = {nullptr, read.attempt, read.address, memory, socket};
+    reader.window =
+        std::clamp<uint64_t>(options_.budget_bytes / kMaxOpen, 1, left + 1);
+    windows_ += reader.window;
+    first.set_credit_bytes(reader.window);
   }
   first.set_bundle(read.bundle);
   first.set_attempt(read.attempt);
   first.set_from(read.from);
-  first.set_credit_bytes(
-      std::max<uint64_t>(1, options_.budget_bytes / kMaxOpen));
   const std::string& compression = options_.distribution.compression();
   if (compression != "none") {
     if (compression != "zstd") first.add_compressions(COMPRESSION_LZ4);

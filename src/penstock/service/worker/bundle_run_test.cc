@@ -191,6 +191,7 @@ TEST_F(BundleRunTest, RowsThatAreComputedInPlaceAreNotCopied) {
   const auto frame = Next(reader);
   ASSERT_TRUE(frame.ok()) << frame.status();
   EXPECT_EQ(frame->items, 1);
+  EXPECT_TRUE(frame->is_end) << "no other says so";
   EXPECT_LT(memory_->arena().used_bytes(), frame->bytes * 3 / 2);
 }
 

@@ -103,6 +103,11 @@ ItemGatherer::Found ItemGatherer::Gather(
       Add(*std::move(items));
     }
   }
+  // So that the last frame says that it is the last, and none follows that says
+  // no more than that.
+  if (has_items() && !next_ && !outcome_ && bundle_->IsOver()) {
+    outcome_ = absl::OkStatus();
+  }
   return Found::kItems;
 }
 
