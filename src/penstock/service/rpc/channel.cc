@@ -118,10 +118,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  if (carries == Carries::kBeats) {
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kBeatWindowBytes);
-  }
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(
+      GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+      carries == Carries::kBeats ? kBeatWindowBytes : kFrameWindowBytes);
   return grpc::CreateCustomChannel(address, security, arguments);
 }
 

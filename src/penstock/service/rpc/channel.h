@@ -15,6 +15,9 @@ namespace penstock::rpc {
 // On the way at once, on connections of beats: plans and manifests go there,
 // too.
 inline constexpr int kBeatWindowBytes = 1 << 20;
+// And on those of frames, whose readers give credit of their own: as much as a
+// network of 10 Gbit/s has under way in 13 ms.
+inline constexpr int kFrameWindowBytes = 16 << 20;
 
 // What a caller shows, and whom it believes. Files are read again when they
 // change.
@@ -33,8 +36,8 @@ struct Credentials {
 std::string WhyNoWord(const Credentials& credentials);
 
 // What a connection mostly carries. To find out how much may be on its way at
-// once, gRPC sends a ping for data that comes; for messages that are smaller
-// than a ping's cost it does without.
+// once, gRPC would send a ping for data that comes, which costs as much as a
+// message: it is told instead.
 enum class Carries { kFrames, kBeats };
 
 // A lasting connection to `address` ("host:port"). It is made when it is first

@@ -183,6 +183,7 @@ absl::Status WorkerServer::Listen() {
   builder.AddListeningPort(options_.listen, options_.server_credentials, &port);
   builder.RegisterService(read_service_.get());
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   // Idle clients ping, so that they learn when a worker has gone.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(
