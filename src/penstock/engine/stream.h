@@ -75,8 +75,8 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   absl::StatusOr<Pull> Next(const Request& request);
-  // True: the next pull gives the end, and costs nothing but itself. Who has all
-  // rows then need not wait for it. False: not known.
+  // True: the next pull gives the end, and costs nothing but itself. Who has
+  // all rows then need not wait for it. False: not known.
   virtual bool IsOver() const { return false; }
 
   // Virtual for streams that only stand in front of another (prefetch): what
