@@ -64,6 +64,7 @@ void DurableDispatcher::OnCommitted(
   absl::Status result = status;
   if (absl::IsResourceExhausted(status)) {
     is_full_ = true;
+    result = FullError();
     MutexLock lock(&unwritten_mutex_);
     unwritten_.insert(unwritten_.end(), batch.begin(), batch.end());
   } else if (!status.ok()) {
