@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "penstock/base/status.h"
 #include "penstock/data/align.h"
 
@@ -79,10 +81,25 @@ struct Plan {
   size_t bytes = 0;
 };
 
+// What each of them says of itself.
+Descriptor Describe(const Column& column) {
+  Descriptor d = {};
+  d.dtype = static_cast<uint8_t>(column.dtype());
+  d.layout = column.is_dense() ? 0 : 1;
+  d.rank = static_cast<uint8_t>(column.rank());
+  d.values_bytes = column.dtype() == DType::kString
+                       ? StringBytes(column)
+                       : TotalItems(column) * ItemSize(column.dtype());
+  if (column.is_dense()) {
+    std::copy(column.shape().begin(), column.shape().end(), d.dims);
+  }
+  return d;
+}
+
 // With `values_end` > 0, items that lie in [base, base + values_end) stay there
-// and the rest goes after them.
+// and the rest goes after them. Of columns that are `apart` nothing is planned.
 Plan MakePlan(const Chunk& chunk, const std::byte* base = nullptr,
-              size_t values_end = 0) {
+              size_t values_end = 0, absl::Span<const bool> apart = {}) {
   Plan plan;
   size_t at = EncodedHeadSize(chunk.columns.size());
   if (values_end > 0) at = values_end;
@@ -92,22 +109,18 @@ Plan MakePlan(const Chunk& chunk, const std::byte* base = nullptr,
     at = offset + bytes;
     return offset;
   };
-  for (const Column& column : chunk.columns) {
-    Descriptor d = {};
-    d.dtype = static_cast<uint8_t>(column.dtype());
-    d.layout = column.is_dense() ? 0 : 1;
-    d.rank = static_cast<uint8_t>(column.rank());
-    const int64_t items = TotalItems(column);
-    const bool is_string = column.dtype() == DType::kString;
-    d.values_bytes =
-        is_string ? StringBytes(column) : items * ItemSize(column.dtype());
-    d.values_offset = IsInPlace(column, base, values_end)
-                          ? column.values().data() - base
-                          : reserve(d.values_bytes);
-    if (is_string) d.starts_offset = reserve((items + 1) * sizeof(uint64_t));
-    if (column.is_dense()) {
-      std::copy(column.shape().begin(), column.shape().end(), d.dims);
-    } else {
+  for (size_t c = 0; c < chunk.columns.size(); ++c) {
+    const Column& column = chunk.columns[c];
+    Descriptor d = Describe(column);
+    if (apart.empty() || !apart[c]) {
+      d.values_offset = IsInPlace(column, base, values_end)
+                            ? column.values().data() - base
+                            : reserve(d.values_bytes);
+    }
+    if (column.dtype() == DType::kString) {
+      d.starts_offset = reserve((TotalItems(column) + 1) * sizeof(uint64_t));
+    }
+    if (!column.is_dense()) {
       d.dims_offset = reserve(column.rows() * column.rank() * sizeof(uint64_t));
     }
     plan.descriptors.push_back(d);
@@ -311,7 +324,8 @@ absl::StatusOr<std::vector<RowError>> DecodeErrors(const Buffer& bytes,
   return errors;
 }
 
-void Write(const Chunk& chunk, const Plan& plan, std::byte* out) {
+void Write(const Chunk& chunk, const Plan& plan, std::byte* out,
+           absl::Span<const bool> apart = {}) {
   Header header{kMagic,
                 static_cast<uint32_t>(chunk.columns.size()),
                 static_cast<uint64_t>(chunk.rows),
@@ -329,7 +343,7 @@ void Write(const Chunk& chunk, const Plan& plan, std::byte* out) {
     at += sizeof(d);
     if (column.dtype() == DType::kString) {
       WriteStrings(column, d, out);
-    } else {
+    } else if (apart.empty() || !apart[c]) {
       WriteItems(column, d, out);
     }
     if (!column.is_dense() && column.rank() > 0) {
@@ -375,6 +389,32 @@ std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
   }
   Write(chunk, plan, out);
   return plan.bytes;
+}
+
+std::vector<Buffer> EncodeApart(const Chunk& chunk, size_t least_bytes) {
+  absl::InlinedVector<bool, 8> apart;
+  for (const Column& column : chunk.columns) {
+    apart.push_back(column.is_dense() && column.dtype() != DType::kString &&
+                    Describe(column).values_bytes >= least_bytes);
+  }
+  Plan plan = MakePlan(chunk, nullptr, 0, apart);
+  const size_t head_bytes = plan.bytes;
+  std::vector<Buffer> parts(1);
+  static constexpr std::byte kZeros[kAlignment] = {};
+  for (size_t c = 0; c < chunk.columns.size(); ++c) {
+    if (!apart[c]) continue;
+    Descriptor& d = plan.descriptors[c];
+    d.values_offset = RoundUp(plan.bytes, kAlignment);
+    if (d.values_offset > plan.bytes) {
+      parts.emplace_back(nullptr, kZeros, d.values_offset - plan.bytes);
+    }
+    parts.push_back(chunk.columns[c].values().Slice(0, d.values_bytes));
+    plan.bytes = d.values_offset + d.values_bytes;
+  }
+  Buffer head = Buffer::Allocate(head_bytes);
+  Write(chunk, plan, head.MutableAs<std::byte>(), apart);
+  parts[0] = std::move(head);
+  return parts;
 }
 
 std::optional<size_t> FindEncoded(const Chunk& chunk, const std::byte* at,

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "penstock/data/buffer.h"
@@ -42,6 +43,10 @@ void Encode(const Chunk& chunk, std::byte* out);
 // if they would be more than `room` or the head would reach into a column.
 std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
                                    size_t values_end, size_t room);
+
+// The same as buffers that follow each other: columns of at least `least_bytes`
+// bytes are the chunk's own, after everything else.
+std::vector<Buffer> EncodeApart(const Chunk& chunk, size_t least_bytes);
 
 // How many bytes the encoded chunk at `at` has, of which `chunk` was decoded,
 // and which is as it was then. Nothing if `chunk` is another, or only a part of

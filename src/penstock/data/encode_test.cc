@@ -73,6 +73,42 @@ std::vector<EncodeCase> Cases() {
 
 class EncodeTest : public testing::TestWithParam<EncodeCase> {};
 
+TEST_P(EncodeTest, ComesBackFromParts) {
+  const Chunk& chunk = GetParam().chunk;
+  for (const size_t least : {size_t{0}, size_t{20}, size_t{1} << 20}) {
+    const std::vector<Buffer> parts = EncodeApart(chunk, least);
+    std::string all;
+    for (const Buffer& part : parts) {
+      all.append(part.As<char>(), part.size());
+    }
+    const absl::StatusOr<Chunk> back = Decode(
+        Copy(reinterpret_cast<const std::byte*>(all.data()), all.size()));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(ToText(*back), ToText(chunk));
+    EXPECT_EQ(back->errors.size(), chunk.errors.size());
+  }
+}
+
+TEST(EncodeApartTest, LargeColumnsAreTheChunksOwn) {
+  const Chunk chunk = ChunkOf({ZeroColumn(DType::kUint8, {100}, 3),
+                               ZeroColumn(DType::kInt64, {}, 3),
+                               ZeroColumn(DType::kFloat32, {100}, 3)});
+  const std::vector<Buffer> parts = EncodeApart(chunk, 300);
+  std::vector<const std::byte*> places;
+  size_t at = 0;
+  for (const Buffer& part : parts) {
+    for (const Column& column : chunk.columns) {
+      if (part.data() != column.values().data()) continue;
+      EXPECT_EQ(at % 64, 0);
+      EXPECT_EQ(part.size(), column.values().size());
+      places.push_back(part.data());
+    }
+    at += part.size();
+  }
+  EXPECT_THAT(places, testing::ElementsAre(chunk.columns[0].values().data(),
+                                           chunk.columns[2].values().data()));
+}
+
 TEST_P(EncodeTest, ComesBack) {
   const Buffer bytes = Encoded(GetParam().chunk);
   const absl::StatusOr<Chunk> chunk = Decode(bytes);

@@ -25,6 +25,8 @@ int64_t ApproximateBytes(const Chunk& chunk);
 struct Group {
   int64_t rows = 0;    // 0: nothing is known
   int64_t filled = 0;  // of them, those that the asker has
+  // They need not lie together, and are best left where they are.
+  bool may_stay = false;
 };
 
 // A pull. Demand travels upstream: nobody gives more rows than asked for.

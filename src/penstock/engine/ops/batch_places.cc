@@ -70,6 +70,7 @@ Places BatchPlaces::Take(const Group& group, int64_t pending, int64_t rows) {
   if (place != next_ || group_.size() != row_bytes_.size()) group_.clear();
   if (group_.empty()) return {};
   Places places;
+  places.may_stay = group.may_stay;
   for (size_t c = 0; c < group_.size(); ++c) {
     const size_t bytes = row_bytes_[c];
     if (group_[c].size() != bytes * group.rows) {  // rows look otherwise now
@@ -84,6 +85,7 @@ Places BatchPlaces::Take(const Group& group, int64_t pending, int64_t rows) {
 }
 
 void MoveTo(const Places& places, Chunk& chunk) {
+  if (places.may_stay) return;
   for (size_t c = 0; c < places.size() && c < chunk.columns.size(); ++c) {
     Column& column = chunk.columns[c];
     Buffer place = places[c];

@@ -15,7 +15,9 @@ namespace penstock::engine {
 
 // Memory for the columns of some rows, in order; one without bytes where a
 // column has no fixed size. None at all: anywhere.
-using Places = std::vector<Buffer>;
+struct Places : std::vector<Buffer> {
+  bool may_stay = false;  // Group
+};
 
 // Hands out the memory of whole groups (Request::group), row by row. Rows that
 // come at another place of their group than expected, after an error say, get
@@ -42,12 +44,12 @@ class BatchPlaces final {
   std::shared_ptr<FrameMemory> memory_;
   std::vector<size_t> row_bytes_;  // by column; 0 where that is not fixed
   size_t total_bytes_ = 0;         // of a row
-  Places group_;                   // of all rows of the group
+  std::vector<Buffer> group_;      // of all rows of the group
   int64_t next_ = 0;               // row of it
 };
 
 // `chunk` with those columns moved into their places that fit and are not
-// there.
+// there, unless they may stay where they are.
 void MoveTo(const Places& places, Chunk& chunk);
 
 }  // namespace penstock::engine

@@ -103,5 +103,14 @@ TEST_F(BatchPlacesTest, MovesColumnsThatFit) {
   EXPECT_EQ(other.columns[0].values().data(), before);
 }
 
+TEST_F(BatchPlacesTest, WhatMayStayIsNotMoved) {
+  places_.Learn(Rows(1));
+  const Places places = places_.Take({8, 0, /*may_stay=*/true}, 0, 3);
+  Chunk chunk = Rows(3);
+  const std::byte* before = chunk.columns[0].values().data();
+  MoveTo(places, chunk);
+  EXPECT_EQ(chunk.columns[0].values().data(), before);
+}
+
 }  // namespace
 }  // namespace penstock::engine

@@ -149,7 +149,8 @@ ClientState::Actions ClientState::OnReply(const ClientReply& reply) {
     bundle.attempt = assigned.attempt();
     bundle.bad = 0;
     actions.start.push_back({number, assigned.attempt(), assigned.address(),
-                             bundle.received, assigned.local_socket()});
+                             bundle.received, assigned.local_socket(),
+                             assigned.frame_port()});
   }
   return actions;
 }

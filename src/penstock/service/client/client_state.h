@@ -60,6 +60,7 @@ class ClientState final {
     std::string address;
     uint64_t from;
     std::string local_socket;  // of the worker; empty: none
+    uint32_t frame_port = 0;   // the same; 0: none
   };
   struct Actions {
     std::vector<Read> start;     // in place of one of the same bundle

@@ -523,11 +523,7 @@ void Pass::OnFrame(uint64_t bundle, uint64_t attempt, const FrameHeader& head,
     WarnOfMissed();
     woken = WakeReader();
   }
-  if (!is_first) return;
-  options_.link->OnWorkerAnswer(address);
-  if (head.frame_port() != 0) {
-    options_.link->OnFramePort(address, head.frame_port());
-  }
+  if (is_first) options_.link->OnWorkerAnswer(address);
 }
 
 Buffer Pass::Allocate(size_t size) {

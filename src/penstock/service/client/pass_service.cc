@@ -559,7 +559,8 @@ void Pass::StartReading(const ClientState::Read& read) {
   const std::shared_ptr<WorkerMemory> memory =
       options_.link->MemoryOf(read.address);
   const std::shared_ptr<WorkerSocket> socket =
-      memory == nullptr ? options_.link->SocketOf(read.address) : nullptr;
+      memory == nullptr ? options_.link->SocketOf(read.address, read.frame_port)
+                        : nullptr;
   {
     MutexLock lock(&mutex_);
     *first.mutable_epoch() = client_->epoch();

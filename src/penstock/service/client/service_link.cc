@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "penstock/base/clock.h"
 #include "penstock/base/status.h"
 #include "penstock/service/client/registry.h"
 #include "penstock/service/rpc/diagnose.h"
@@ -13,6 +14,12 @@
 #include "penstock/service/rpc/version.h"
 
 namespace penstock::service {
+namespace {
+
+// A reading does not wait longer for a connection for its frames.
+constexpr int64_t kConnectNanos = 200'000'000;
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<ServiceLink>> ServiceLink::Make(
     const std::string& dispatcher, const rpc::Credentials& credentials,
@@ -148,14 +155,41 @@ void ServiceLink::OnSocket(const std::string& address,
   if (known.socket == socket) known.memory = *std::move(memory);
 }
 
-std::shared_ptr<WorkerSocket> ServiceLink::SocketOf(
-    const std::string& address) {
+std::shared_ptr<WorkerSocket> ServiceLink::SocketOf(const std::string& address,
+                                                    uint32_t port) {
+  if (!credentials_.ca_file.empty() || port == 0 || port > UINT16_MAX) {
+    return nullptr;
+  }
   MutexLock lock(&mutex_);
-  const auto it = sockets_.find(address);
-  if (it == sockets_.end() || it->second.socket == nullptr) return nullptr;
-  if (it->second.socket->is_open()) return it->second.socket;
-  sockets_.erase(it);  // the next reading hears of a port again
-  return nullptr;
+  Socket& known = sockets_[address];
+  const bool has_ended = known.socket != nullptr && !known.socket->is_open();
+  if (known.port != port || has_ended) {
+    known = {port, true, nullptr};
+    ConnectTo(address, port);
+  }
+  const int64_t deadline = SteadyClock().NowNanos() + kConnectNanos;
+  while (true) {
+    const auto it = sockets_.find(address);
+    if (it == sockets_.end() || it->second.port != port) return nullptr;
+    if (!it->second.is_connecting) return it->second.socket;
+    const int64_t left = deadline - SteadyClock().NowNanos();
+    if (left <= 0) return nullptr;
+    connected_.WaitFor(&mutex_, left);
+  }
+}
+
+void ServiceLink::ConnectTo(const std::string& address, uint32_t port) {
+  std::thread([self = shared_from_this(), address, port] {
+    absl::StatusOr<std::shared_ptr<WorkerSocket>> socket =
+        WorkerSocket::Connect(address, static_cast<uint16_t>(port));
+    MutexLock lock(&self->mutex_);
+    Socket& known = self->sockets_[address];
+    if (known.port != port) return;
+    known.is_connecting = false;
+    // Else frames come over gRPC.
+    if (socket.ok()) known.socket = *std::move(socket);
+    self->connected_.SignalAll();
+  }).detach();
 }
 
 void ServiceLink::Forget(const std::string& address,
@@ -163,25 +197,6 @@ void ServiceLink::Forget(const std::string& address,
   MutexLock lock(&mutex_);
   const auto it = sockets_.find(address);
   if (it != sockets_.end() && it->second.socket == socket) sockets_.erase(it);
-}
-
-void ServiceLink::OnFramePort(const std::string& address, uint32_t port) {
-  if (!credentials_.ca_file.empty() || port > UINT16_MAX) return;
-  {
-    MutexLock lock(&mutex_);
-    Socket& known = sockets_[address];
-    if (known.port == port) return;
-    known = {port, nullptr};
-  }
-  std::thread([self = shared_from_this(), address, port] {
-    absl::StatusOr<std::shared_ptr<WorkerSocket>> socket =
-        WorkerSocket::Connect(address, static_cast<uint16_t>(port));
-    // Then frames come over gRPC: a port may be closed to this host.
-    if (!socket.ok()) return;
-    MutexLock lock(&self->mutex_);
-    Socket& known = self->sockets_[address];
-    if (known.port == port) known.socket = *std::move(socket);
-  }).detach();
 }
 
 }  // namespace penstock::service

@@ -69,16 +69,15 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   void Forget(const std::string& address,
               const std::shared_ptr<WorkerMemory>& memory)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The connection to the worker's frame socket, if there is one; null if not.
-  std::shared_ptr<WorkerSocket> SocketOf(const std::string& address)
+  // A connection to the worker's frame socket, which has this port (0: it has
+  // none); null if there is none soon, and where its other connections are
+  // encrypted.
+  std::shared_ptr<WorkerSocket> SocketOf(const std::string& address,
+                                         uint32_t port)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The worker does not know that one.
   void Forget(const std::string& address,
               const std::shared_ptr<WorkerSocket>& socket)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // A worker has said which port its frame socket has: connects, in a thread of
-  // its own. Not where its other connections are encrypted.
-  void OnFramePort(const std::string& address, uint32_t port)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // A worker has said where its socket is.
   void OnSocket(const std::string& address, const std::string& socket)
@@ -88,6 +87,10 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   ServiceLink(const std::string& address, const rpc::Credentials& credentials,
               Pipeline pipeline, std::shared_ptr<FrameMemory> frames,
               const std::shared_ptr<grpc::Channel>& channel);
+  // In a thread of its own: a port may be closed to this host, and nobody says
+  // so.
+  void ConnectTo(const std::string& address, uint32_t port)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string address_;
   const rpc::Credentials credentials_;
@@ -111,9 +114,11 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   std::map<std::string, Memory> memories_ ABSL_GUARDED_BY(mutex_);
   struct Socket {
     uint32_t port = 0;
+    bool is_connecting = false;
     std::shared_ptr<WorkerSocket> socket;  // null: not yet, or nobody answers
   };
   std::map<std::string, Socket> sockets_ ABSL_GUARDED_BY(mutex_);
+  CondVar connected_;  // or not, but no more trying
 };
 
 }  // namespace penstock::service

@@ -434,6 +434,7 @@ ClientReply DispatcherState::OnClient(const ClientBeat& beat, int64_t now_ms,
     assigned->set_address(worker->second.address);
     assigned->set_from(owned.from);
     assigned->set_local_socket(worker->second.local_socket);
+    assigned->set_frame_port(worker->second.frame_port);
   }
   return reply;
 }

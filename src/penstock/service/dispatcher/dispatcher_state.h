@@ -101,6 +101,7 @@ class DispatcherState final {
   struct Worker {
     std::string address;
     std::string local_socket;
+    uint32_t frame_port = 0;
     int64_t heard_ms = 0;
     bool is_draining = false;
     bool should_drain = false;

@@ -113,6 +113,7 @@ WorkerReply DispatcherState::OnWorker(const WorkerBeat& beat, int64_t now_ms,
   }
   worker.address = beat.address();
   worker.local_socket = beat.local_socket();
+  worker.frame_port = beat.frame_port();
   worker.tags = {beat.tags().begin(), beat.tags().end()};
   if (is_new) {
     Say("worker_joined", {{"worker", worker.address},

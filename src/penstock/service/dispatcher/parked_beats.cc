@@ -43,7 +43,8 @@ ParkedBeats::Told::Told(const ClientReply& reply) {
   for (const ClientReply::Assigned& each : reply.assigned()) {
     assigned[each.bundle()] = Combine(
         Combine(each.attempt(), each.from()),
-        Combine(HashBytes(each.address()), HashBytes(each.local_socket())));
+        Combine(HashBytes(each.address()),
+                Combine(HashBytes(each.local_socket()), each.frame_port())));
   }
 }
 

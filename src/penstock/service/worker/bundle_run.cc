@@ -61,7 +61,9 @@ void BundleRun::RestartAt(uint64_t position) {
   is_taken_ = false;
 }
 
-void BundleRun::Attach(const engine::Waker& reader, uint64_t from) {
+void BundleRun::Attach(const engine::Waker& reader, uint64_t from,
+                       bool takes_parts) {
+  takes_parts_ = takes_parts;
   engine::Waker replaced;
   {
     MutexLock lock(&mutex_);
@@ -201,7 +203,8 @@ engine::Task::Next BundleRun::RunSlice() {
     if (!may_add) return Next::kWait;  // until a frame was taken or freed
     if (!load_.has_value()) {
       const ItemGatherer::Found found =
-          items_.Gather(start, is_reader_waiting_, shared_from_this());
+          items_.Gather(start, is_reader_waiting_, shared_from_this(),
+                        /*may_stay=*/takes_parts_);
       if (found == ItemGatherer::Found::kBlocked) {
         if (receives_) SetStalled(true);
         return Next::kWait;
@@ -232,7 +235,9 @@ BundleRun::Made BundleRun::Emit() {
       frame.is_loose = items_.is_loose();
       load_chunk_ = items_.Build(options_.memory.get());
       frame.items = static_cast<uint64_t>(load_chunk_.rows);
-      digest_.Add(load_chunk_, frame.position);
+      load_sums_.clear();
+      digest_.Add(load_chunk_, frame.position,
+                  takes_parts_ ? &load_sums_ : nullptr);
     } else {
       frame.position = items_.next_position();
     }
@@ -245,32 +250,10 @@ BundleRun::Made BundleRun::Emit() {
     is_alone = frames_.empty();
   }
   OutFrame& frame = *load_;
-  Frame made;
-  if (frame.items > 0) {
-    std::string_view lineage;
-    if (needs_lineage_) {
-      lineage = {load_chunk_.lineage.As<char>(), load_chunk_.lineage.size()};
-    }
-    absl::StatusOr<Frame> room =
-        options_.memory->Make(load_chunk_, lineage, is_alone);
-    if (!room.ok()) {
-      if (!is_alone) return Made::kNoRoom;
-      Fail(absl::ResourceExhaustedError(absl::StrCat(
-          "an element takes ", EncodedSize(load_chunk_),
-          " bytes of shared memory; the worker has ",
-          options_.memory->arena().limit_bytes(), " (", room.status().message(),
-          ")\n  Make elements or batches smaller, or give the worker more "
-          "--memory.")));
-      return Made::kFailed;
-    }
-    made = *std::move(room);
-    frame.data = static_cast<const std::byte*>(made.memory.get());
-    frame.segment = made.segment;
-    frame.offset = made.offset;
-    frame.chunk_bytes = made.chunk_bytes;
-    frame.bytes = made.chunk_bytes + lineage.size();
+  if (frame.items > 0 && frame.bytes == 0) {
+    const Made filled = FillLoad(is_alone);
+    if (filled != Made::kYes) return filled;
   }
-  load_chunk_ = Chunk();
   const bool is_end = frame.is_end;
   engine::Waker reader;
   {
@@ -280,10 +263,10 @@ BundleRun::Made BundleRun::Emit() {
       load_.reset();
       return Made::kYes;
     }
-    frame.memory = account_ == nullptr || frame.items == 0
-                       ? std::move(made.memory)
-                       : account_->Hold(std::move(made.memory),
-                                        static_cast<int64_t>(frame.bytes));
+    if (account_ != nullptr && frame.items > 0) {
+      frame.memory = account_->Hold(std::move(frame.memory),
+                                    static_cast<int64_t>(frame.bytes));
+    }
     next_position_ = frame.end();
     if (is_end) {
       OutFrame end;
@@ -303,6 +286,44 @@ BundleRun::Made BundleRun::Emit() {
     items_.Clear();
     if (options_.on_computed) options_.on_computed();
   }
+  return Made::kYes;
+}
+
+BundleRun::Made BundleRun::FillLoad(bool is_alone) {
+  OutFrame& frame = *load_;
+  const Buffer lineage = needs_lineage_ ? load_chunk_.lineage : Buffer();
+  std::shared_ptr<FrameParts> parts;
+  if (takes_parts_) {
+    parts = MakeParts(load_chunk_, lineage, std::move(load_sums_));
+  }
+  if (parts != nullptr) {
+    frame.chunk_bytes = parts->chunk_bytes;
+    frame.bytes = parts->bytes;
+    frame.segment = kNoSegment;
+    frame.memory = parts;
+    frame.parts = std::move(parts);
+  } else {
+    absl::StatusOr<Frame> room = options_.memory->Make(
+        load_chunk_, {lineage.As<char>(), lineage.size()}, is_alone);
+    if (!room.ok()) {
+      if (!is_alone) return Made::kNoRoom;
+      Fail(absl::ResourceExhaustedError(absl::StrCat(
+          "an element takes ", EncodedSize(load_chunk_),
+          " bytes of shared memory; the worker has ",
+          options_.memory->arena().limit_bytes(), " (", room.status().message(),
+          ")\n  Make elements or batches smaller, or give the worker more "
+          "--memory.")));
+      return Made::kFailed;
+    }
+    frame.memory = std::move(room->memory);
+    frame.data = static_cast<const std::byte*>(frame.memory.get());
+    frame.segment = room->segment;
+    frame.offset = room->offset;
+    frame.chunk_bytes = room->chunk_bytes;
+    frame.bytes = room->chunk_bytes + lineage.size();
+  }
+  load_chunk_ = Chunk();
+  load_sums_.clear();
   return Made::kYes;
 }
 

@@ -50,8 +50,8 @@ class BundleRun final : public engine::Task, public FrameSource {
   void Begin(absl::StatusOr<Setup> setup) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(const absl::Status& why) override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  void Attach(const engine::Waker& reader, uint64_t from) override
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Attach(const engine::Waker& reader, uint64_t from,
+              bool takes_parts) override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::optional<OutFrame>> Take(
       const engine::Waker& reader) override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Check(const engine::Waker& reader) const override
@@ -70,6 +70,8 @@ class BundleRun final : public engine::Task, public FrameSource {
 
   // Makes a frame of what was gathered and puts it into the queue.
   Made Emit() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The memory of the frame in `load_`.
+  Made FillLoad(bool is_alone) ABSL_LOCKS_EXCLUDED(mutex_);
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void Clear();
   void SetStalled(bool is_stalled);
@@ -83,12 +85,14 @@ class BundleRun final : public engine::Task, public FrameSource {
   ItemGatherer items_;
   std::optional<OutFrame> load_;  // made, but for its memory
   Chunk load_chunk_;
+  BlockSums load_sums_;
   ItemDigest digest_;
   bool needs_lineage_ = false;
   bool receives_ = false;  // other jobs' rows
   bool is_stalled_ = false;
 
   std::atomic<bool> is_reader_waiting_{false};
+  std::atomic<bool> takes_parts_{false};  // who reads it
   mutable Mutex mutex_;
   std::unique_ptr<OutputBudget::Account> account_ ABSL_GUARDED_BY(mutex_);
   std::optional<Setup> setup_ ABSL_GUARDED_BY(mutex_);

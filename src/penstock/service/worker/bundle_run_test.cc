@@ -23,6 +23,7 @@ using engine_testing::kSeed;
 using engine_testing::TestEngine;
 using plan::Plan;
 using plan_testing::AddConstant;
+using plan_testing::Batch;
 using plan_testing::Map;
 using plan_testing::Range;
 using plan_testing::Shuffle;
@@ -68,16 +69,23 @@ class BundleRunTest : public testing::Test {
     }
   }
   // Everything from `from` on.
-  std::vector<std::string> Read(uint64_t from, uint64_t* digest = nullptr) {
+  std::vector<std::string> Read(uint64_t from, uint64_t* digest = nullptr,
+                                bool takes_parts = false) {
     auto reader = std::make_shared<Bell>();
-    run_->Attach(reader, from);
+    run_->Attach(reader, from, takes_parts);
     std::vector<std::string> items;
     while (true) {
       absl::StatusOr<OutFrame> frame = Next(reader);
       EXPECT_TRUE(frame.ok()) << frame.status();
       if (!frame.ok()) return items;
       if (frame->items > 0) {
-        const Buffer bytes(frame->memory, frame->data, frame->chunk_bytes);
+        Buffer bytes(frame->memory, frame->data, frame->chunk_bytes);
+        ++num_frames_;
+        if (frame->parts != nullptr) {
+          ++num_in_parts_;
+          EXPECT_EQ(frame->parts->bytes, frame->bytes);
+          bytes = Joined(*frame->parts).Slice(0, frame->chunk_bytes);
+        }
         std::vector<std::string> texts = ToText(*Decode(bytes));
         for (size_t i = 0; i < texts.size(); ++i) {
           if (frame->position + i < from) continue;
@@ -111,6 +119,8 @@ class BundleRunTest : public testing::Test {
   engine::RunPart part_;
   std::optional<BundleRun::Setup> setup_;
   std::shared_ptr<BundleRun> run_;
+  int num_frames_ = 0;  // with items
+  int num_in_parts_ = 0;
 };
 
 TEST_F(BundleRunTest, ComputesAheadOfItsReader) {
@@ -123,10 +133,25 @@ TEST_F(BundleRunTest, ComputesAheadOfItsReader) {
   EXPECT_TRUE(run_->is_taken());
 }
 
+TEST_F(BundleRunTest, LargeRowsStayWhereTheyAreForWhoTakesParts) {
+  Make(Batch(Map(Range(1'000'000), AddConstant(1)), 100'000), 0, 1'000'000);
+  run_->Begin(*setup_);
+  uint64_t whole = 0;
+  uint64_t apart = 0;
+  EXPECT_EQ(Read(0, &whole), Expected());
+  EXPECT_EQ(num_in_parts_, 0);
+  num_frames_ = 0;
+  EXPECT_EQ(Read(0, &apart, /*takes_parts=*/true), Expected());
+  EXPECT_GT(num_in_parts_, 0);
+  EXPECT_EQ(num_in_parts_, num_frames_);
+  EXPECT_EQ(whole, apart) << "the digest is that of the items";
+  EXPECT_EQ(budget_->used_bytes(), 0);
+}
+
 TEST_F(BundleRunTest, AReaderMayWaitForTheBeginning) {
   Make(Map(Range(100), AddConstant(1)), 0, 100);
   auto reader = std::make_shared<Bell>();
-  run_->Attach(reader, 40);
+  run_->Attach(reader, 40, /*takes_parts=*/false);
   EXPECT_FALSE(run_->Take(reader)->has_value());
   run_->Begin(*setup_);
   const auto frame = Next(reader);
@@ -163,7 +188,7 @@ TEST_F(BundleRunTest, AFailureIsItsReadersAndIsTriedAgain) {
   run_->Begin(wrong);
   computed_->Await();
   auto reader = std::make_shared<Bell>();
-  run_->Attach(reader, 0);
+  run_->Attach(reader, 0, /*takes_parts=*/false);
   EXPECT_EQ(Next(reader).status().code(), absl::StatusCode::kInvalidArgument);
   run_->Begin(*setup_);
   EXPECT_EQ(Read(0), Expected());
@@ -172,7 +197,7 @@ TEST_F(BundleRunTest, AFailureIsItsReadersAndIsTriedAgain) {
 TEST_F(BundleRunTest, EndsForAllWhenItIsClosed) {
   Make(Map(Range(100), AddConstant(1)), 0, 100);
   auto reader = std::make_shared<Bell>();
-  run_->Attach(reader, 0);
+  run_->Attach(reader, 0, /*takes_parts=*/false);
   EXPECT_TRUE(run_->is_read());
   run_->Close(absl::NotFoundError("taken back"));
   EXPECT_EQ(Next(reader).status().code(), absl::StatusCode::kNotFound);
@@ -187,7 +212,7 @@ TEST_F(BundleRunTest, RowsThatAreComputedInPlaceAreNotCopied) {
   Make(plan_testing::Batch(Map(Range(kRows), AddConstant(1)), kRows), 0, kRows);
   run_->Begin(*setup_);
   auto reader = std::make_shared<Bell>();
-  run_->Attach(reader, 0);
+  run_->Attach(reader, 0, /*takes_parts=*/false);
   const auto frame = Next(reader);
   ASSERT_TRUE(frame.ok()) << frame.status();
   EXPECT_EQ(frame->items, 1);

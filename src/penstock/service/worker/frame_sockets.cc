@@ -28,6 +28,7 @@ namespace {
 
 // More are refused, and read over gRPC: a trainer has one.
 constexpr size_t kMaxConnections = 256;
+static_assert(kSumBlockBytes <= kFramePieceBytes);
 
 absl::Status SystemFailure(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -84,6 +85,7 @@ void FrameSocket::Run() {
     }
     const bool is_sent = SendPieces(frame);
     if (!is_sent) End();
+    frame.bytes.reset();
     frame.memory.reset();
     frame.done(is_sent);
   }
@@ -93,32 +95,48 @@ void FrameSocket::Run() {
     left.swap(frames_);
   }
   for (Frame& frame : left) {
+    frame.bytes.reset();
     frame.memory.reset();
     frame.done(false);
   }
 }
 
 bool FrameSocket::SendPieces(Frame& frame) const {
-  size_t sent = 0;
-  do {
-    const std::string_view piece(
-        reinterpret_cast<const char*>(frame.data) + sent,
-        std::min(frame.bytes - sent, kFramePieceBytes));
-    frame.header.set_piece_offset(sent);
-    frame.header.set_piece_bytes(piece.size());
-    frame.header.set_crc32c(io::Crc32c(piece));
-    std::string head(sizeof(PieceStart), '\0');
-    frame.header.AppendToString(&head);
-    const std::string_view header =
-        std::string_view(head).substr(sizeof(PieceStart));
-    const PieceStart start = {frame.reading,
-                              static_cast<uint32_t>(header.size()),
-                              io::Crc32c(header)};
-    std::memcpy(head.data(), &start, sizeof(start));
-    if (!SendBoth(socket_.get(), head, piece)) return false;
-    sent += piece.size();
-  } while (sent < frame.bytes);
+  const FrameParts& bytes = *frame.bytes;
+  frame.header.set_piece_offset(0);
+  if (bytes.bytes == 0) return SendPiece(frame, {}, io::Crc32c({}));
+  for (const Buffer& part : bytes.parts) {
+    std::string_view left(part.As<char>(), part.size());
+    while (!left.empty()) {
+      const auto sum =
+          bytes.sums.find(reinterpret_cast<const std::byte*>(left.data()));
+      const bool is_known =
+          sum != bytes.sums.end() && sum->second.bytes <= left.size();
+      const std::string_view piece =
+          left.substr(0, is_known ? sum->second.bytes : kFramePieceBytes);
+      if (!SendPiece(frame, piece,
+                     is_known ? sum->second.crc32c : io::Crc32c(piece))) {
+        return false;
+      }
+      frame.header.set_piece_offset(frame.header.piece_offset() + piece.size());
+      left.remove_prefix(piece.size());
+    }
+  }
   return true;
+}
+
+bool FrameSocket::SendPiece(Frame& frame, std::string_view piece,
+                            uint32_t crc32c) const {
+  frame.header.set_piece_bytes(piece.size());
+  frame.header.set_crc32c(crc32c);
+  std::string head(sizeof(PieceStart), '\0');
+  frame.header.AppendToString(&head);
+  const std::string_view header =
+      std::string_view(head).substr(sizeof(PieceStart));
+  const PieceStart start = {frame.reading, static_cast<uint32_t>(header.size()),
+                            io::Crc32c(header)};
+  std::memcpy(head.data(), &start, sizeof(start));
+  return SendBoth(socket_.get(), head, piece);
 }
 
 absl::StatusOr<std::unique_ptr<FrameSockets>> FrameSockets::Start(

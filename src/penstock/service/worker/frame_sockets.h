@@ -9,12 +9,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "absl/status/statusor.h"
 #include "penstock/base/mutex.h"
 #include "penstock/base/socket.h"
 #include "penstock/data/buffer.h"
+#include "penstock/service/worker/frame_parts.h"
 #include "penstock/worker.pb.h"
 
 namespace penstock::service {
@@ -26,9 +28,8 @@ class FrameSocket final {
   struct Frame {
     uint64_t reading = 0;
     FrameHeader header;  // but for what it says of a piece
-    Owner memory;        // keeps `data`
-    const std::byte* data = nullptr;
-    size_t bytes = 0;
+    Owner memory;        // kept until it is sent
+    std::shared_ptr<const FrameParts> bytes;
     // Called once by the thread, without locks: the kernel has all of it, or
     // the connection has ended.
     std::function<void(bool is_sent)> done;
@@ -48,6 +49,7 @@ class FrameSocket final {
  private:
   // False: the client is gone.
   bool SendPieces(Frame& frame) const;
+  bool SendPiece(Frame& frame, std::string_view piece, uint32_t crc32c) const;
 
   const Descriptor socket_;
   const std::string key_;

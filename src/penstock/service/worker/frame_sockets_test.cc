@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "penstock/base/socket.h"
 #include "penstock/io/crc32c.h"
@@ -62,8 +63,10 @@ class FrameSocketsTest : public testing::Test {
     frame.header.set_position(reading);
     frame.header.set_frame_bytes(bytes->size());
     frame.memory = bytes;
-    frame.data = reinterpret_cast<const std::byte*>(bytes->data());
-    frame.bytes = bytes->size();
+    auto parts = std::make_shared<FrameParts>();
+    parts->parts = {Buffer(nullptr, bytes->data(), bytes->size())};
+    parts->bytes = bytes->size();
+    frame.bytes = std::move(parts);
     frame.done = [sent](bool ok) { sent->set_value(ok); };
     if (!socket.Send(std::move(frame))) sent->set_value(false);
     return is_sent;
@@ -101,6 +104,41 @@ TEST_F(FrameSocketsTest, FramesComeInPiecesWithTheirSums) {
   EXPECT_EQ(got, *bytes);
   EXPECT_TRUE(large.get());
   EXPECT_TRUE(empty.get());
+}
+
+TEST_F(FrameSocketsTest, SumsThatAreKnownAreNotMadeAgain) {
+  const std::shared_ptr<FrameSocket> socket = sockets_->Find(key_);
+  ASSERT_NE(socket, nullptr);
+  const std::string head(100, 'h');
+  const std::string rows(700, 'r');
+  const auto* at = reinterpret_cast<const std::byte*>(rows.data());
+  auto parts = std::make_shared<FrameParts>();
+  parts->parts = {Buffer(nullptr, head.data(), head.size()),
+                  Buffer(nullptr, rows.data(), rows.size())};
+  // Of the last it says more than there is: that is not for this part.
+  parts->sums = {{at, {300, 1}}, {at + 300, {300, 2}}, {at + 600, {300, 3}}};
+  parts->bytes = 800;
+  FrameSocket::Frame frame;
+  frame.bytes = std::move(parts);
+  frame.done = [](bool) {};
+  ASSERT_TRUE(socket->Send(std::move(frame)));
+  const std::vector<std::pair<size_t, uint32_t>> pieces = {
+      {100, io::Crc32c(head)},
+      {300, 1},
+      {300, 2},
+      {100, io::Crc32c(rows.substr(600))}};
+  size_t offset = 0;
+  for (const auto& [size, crc] : pieces) {
+    PieceStart start;
+    std::memcpy(&start, Receive(client_, sizeof(start)).data(), sizeof(start));
+    FrameHeader found;
+    ASSERT_TRUE(found.ParseFromString(Receive(client_, start.header_bytes)));
+    EXPECT_EQ(found.piece_offset(), offset);
+    ASSERT_EQ(found.piece_bytes(), size);
+    EXPECT_EQ(found.crc32c(), crc);
+    Receive(client_, size);
+    offset += size;
+  }
 }
 
 TEST_F(FrameSocketsTest, WhoHasGoneIsSentNothing) {

@@ -20,7 +20,22 @@ uint64_t HashOf(std::string_view bytes) {
   return io::Crc32c(bytes) | uint64_t{bytes.size()} << 32;
 }
 
-uint64_t HashOfRow(const Column& column, int64_t row) {
+uint64_t HashOfBlocks(std::string_view bytes, BlockSums* sums) {
+  uint64_t hash = 0;
+  while (!bytes.empty()) {
+    const std::string_view block = bytes.substr(0, kSumBlockBytes);
+    const uint32_t crc = io::Crc32c(block);
+    hash = Combine(hash, crc | uint64_t{block.size()} << 32);
+    if (sums != nullptr) {
+      (*sums)[reinterpret_cast<const std::byte*>(block.data())] = {block.size(),
+                                                                   crc};
+    }
+    bytes.remove_prefix(block.size());
+  }
+  return hash;
+}
+
+uint64_t HashOfRow(const Column& column, int64_t row, BlockSums* sums) {
   const int64_t items = column.RowItems(row);
   uint64_t hash = 0;
   if (!column.is_dense()) {
@@ -35,9 +50,11 @@ uint64_t HashOfRow(const Column& column, int64_t row) {
     }
     return hash;
   }
-  const size_t bytes = static_cast<size_t>(items) * ItemSize(column.dtype());
-  return hash ^
-         HashOf({reinterpret_cast<const char*>(column.RowData(row)), bytes});
+  const std::string_view bytes(
+      reinterpret_cast<const char*>(column.RowData(row)),
+      static_cast<size_t>(items) * ItemSize(column.dtype()));
+  return hash ^ (bytes.size() < kSumBlockBytes ? HashOf(bytes)
+                                               : HashOfBlocks(bytes, sums));
 }
 
 }  // namespace
@@ -48,7 +65,7 @@ void ItemDigest::BeginAt(uint64_t position) {
   end_ = position;
 }
 
-void ItemDigest::Add(const Chunk& chunk, uint64_t position) {
+void ItemDigest::Add(const Chunk& chunk, uint64_t position, BlockSums* sums) {
   BeginAt(position);
   const uint64_t end = position + static_cast<uint64_t>(chunk.rows);
   auto error = chunk.errors.begin();
@@ -60,7 +77,7 @@ void ItemDigest::Add(const Chunk& chunk, uint64_t position) {
       hash = Combine(hash, static_cast<uint64_t>(error->status.code()));
     } else {
       for (const Column& column : chunk.columns) {
-        hash = Mix(hash ^ HashOfRow(column, row));
+        hash = Mix(hash ^ HashOfRow(column, row, sums));
       }
     }
     sum_ += hash;

@@ -76,7 +76,7 @@ void ItemGatherer::Add(engine::Bundle::Items items) {
 
 ItemGatherer::Found ItemGatherer::Gather(
     int64_t slice_start_ns, const std::atomic<bool>& is_reader_waiting,
-    const engine::Waker& waker) {
+    const engine::Waker& waker, bool may_stay) {
   if (next_.has_value()) Add(*std::exchange(next_, std::nullopt));
   const int64_t max_rows = rows_per_frame_ * frames();
   const int64_t max_bytes =
@@ -91,7 +91,7 @@ ItemGatherer::Found ItemGatherer::Gather(
     absl::StatusOr<engine::Bundle::Items> items = bundle_->Next(
         {std::min(max_rows - gathered_.rows(), engine::kMaxChunkRows),
          waker,
-         {1, 0}});
+         {1, 0, may_stay}});
     if (!items.ok()) {
       outcome_ = items.status();
     } else if (items->pull.is_end()) {

@@ -50,9 +50,10 @@ class ItemGatherer final {
   void Clear();
 
   // Pulls until there is something to make a frame of, or to end with.
+  // `may_stay`: frames can be made of rows wherever they lie.
   Found Gather(int64_t slice_start_ns,
                const std::atomic<bool>& is_reader_waiting,
-               const engine::Waker& waker);
+               const engine::Waker& waker, bool may_stay = false);
 
   // What was gathered: rows of one kind.
   bool has_items() const { return gathered_.rows() > 0; }

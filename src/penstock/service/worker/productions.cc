@@ -27,7 +27,9 @@ class Productions::Frames final : public FrameSource {
       : owner_(std::move(owner)), id_(id) {}
   ~Frames() override { owner_->Forget(id_); }
 
-  void Attach(const engine::Waker& reader, uint64_t from) override {
+  // Several may read a frame: it is made as a whole.
+  void Attach(const engine::Waker& reader, uint64_t from,
+              bool /*takes_parts*/) override {
     owner_->Attach(id_, reader, from);
   }
   absl::StatusOr<std::optional<OutFrame>> Take(

@@ -43,7 +43,7 @@ class Member {
   void Attach(uint64_t from) {
     next = from;
     bell = std::make_shared<Bell>();
-    frames->Attach(bell, from);
+    frames->Attach(bell, from, /*takes_parts=*/false);
   }
   // The next frame; an error is what it got instead.
   absl::StatusOr<OutFrame> Next() {

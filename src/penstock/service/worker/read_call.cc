@@ -54,6 +54,7 @@ struct Sending {
   const std::byte* data = nullptr;
   size_t bytes = 0;
   size_t sent = 0;
+  std::shared_ptr<const FrameParts> parts;  // set: instead of `data`
   std::optional<FrameHeader::Place> place;
 };
 
@@ -203,7 +204,12 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
       MutexLock lock(&mutex_);
       return End(absl::NotFoundError("the worker does not hold that bundle"));
     }
-    run->Attach(bell_, from);
+    bool takes_parts;
+    {
+      MutexLock lock(&mutex_);
+      takes_parts = socket_ != nullptr;
+    }
+    run->Attach(bell_, from, takes_parts);
     {
       MutexLock lock(&mutex_);
       run_ = std::move(run);
@@ -246,6 +252,7 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     sending.memory = frame.memory;
     sending.data = frame.data;
     sending.bytes = frame.bytes;
+    sending.parts = frame.parts;
     if (peer_ != nullptr && frame.bytes > 0 && frame.segment != kNoSegment) {
       const std::optional<uint64_t> lent = peer_->Lend(frame.memory);
       if (!lent.has_value()) {
@@ -273,10 +280,20 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   void CompressInto(const OutFrame& frame, Sending& sending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const Compression compression = link_->Next(compressions_);
+    // Wanted in one place after all.
+    const bool is_joined =
+        frame.parts != nullptr && (compression != COMPRESSION_NONE || !socket_);
+    if (is_joined) {
+      const Buffer joined = Joined(*frame.parts);
+      sending.memory = joined.owner();
+      sending.data = joined.data();
+      sending.parts.reset();
+    }
     if (compression == COMPRESSION_NONE) return;
     const int64_t start = SteadyClock().NowNanos();
-    std::optional<std::string> bytes = Compress(
-        compression, {reinterpret_cast<const char*>(frame.data), frame.bytes});
+    std::optional<std::string> bytes =
+        Compress(compression,
+                 {reinterpret_cast<const char*>(sending.data), sending.bytes});
     link_->OnCompressed(compression, frame.bytes,
                         bytes.has_value() ? bytes->size() : frame.bytes,
                         SteadyClock().NowNanos() - start);
@@ -311,16 +328,21 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     frame.reading = reading_;
     frame.header = HeaderOf(*sending_);
     frame.memory = std::move(sending_->memory);
-    frame.data = sending_->data;
-    frame.bytes = sending_->bytes;
-    frame.done = [bell = bell_, bytes = frame.bytes,
+    frame.bytes = std::move(sending_->parts);
+    if (frame.bytes == nullptr) {
+      auto whole = std::make_shared<FrameParts>();
+      whole->parts = {Buffer(nullptr, sending_->data, sending_->bytes)};
+      whole->bytes = sending_->bytes;
+      frame.bytes = std::move(whole);
+    }
+    frame.done = [bell = bell_, bytes = sending_->bytes,
                   is_end = sending_->frame.is_end](bool is_sent) {
       bell->Sent(is_sent, bytes, is_end);
     };
+    if (sending_->bytes > 0) link_->OnWrite(SteadyClock().NowNanos());
     sending_.reset();
     is_writing_ = true;
     context_.socket_frames.fetch_add(1, std::memory_order_relaxed);
-    if (frame.bytes > 0) link_->OnWrite(SteadyClock().NowNanos());
     if (!socket_->Send(std::move(frame))) End(SocketEnded());
   }
   void OnSent(bool is_sent, size_t bytes, bool is_end)
@@ -345,12 +367,6 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
     Sending& sending = *sending_;
     const OutFrame& frame = sending.frame;
     FrameHeader header = HeaderOf(sending);
-    if (!std::exchange(has_said_socket_, true) && context_.local != nullptr) {
-      header.set_local_socket(context_.local->name());
-    }
-    if (peer_ == nullptr && context_.sockets != nullptr) {
-      header.set_frame_port(context_.sockets->port());
-    }
     size_t piece = 0;
     if (sending.place.has_value()) {
       *header.mutable_place() = *sending.place;
@@ -409,7 +425,6 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   bool is_half_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_said_socket_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<FrameSource> run_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<LocalPeer> peer_ ABSL_GUARDED_BY(mutex_);

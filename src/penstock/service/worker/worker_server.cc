@@ -205,6 +205,7 @@ absl::Status WorkerServer::Listen() {
   settings.worker = id_;
   settings.address = address_;
   if (local_ != nullptr) settings.local_socket = local_->name();
+  if (frame_sockets_ != nullptr) settings.frame_port = frame_sockets_->port();
   settings.tags = options_.tags;
   settings.max_held = options_.max_held;
   settings.max_running = options_.max_running;

@@ -379,8 +379,7 @@ TEST_F(WorkerServerTest, AClientOnTheSameHostReadsItsMemory) {
   Offer(Map(Range(200'000), AddConstant(1)), 200'000, 100'000);
   Grant(0);
   Grant(1);
-  const std::string socket = Read(0, 0, 1).socket;
-  auto client = LocalClient::Connect(socket);
+  auto client = LocalClient::Connect(worker_->local_socket());
   ASSERT_TRUE(client.ok()) << client.status();
   Got got;
   std::vector<uint64_t> frames;

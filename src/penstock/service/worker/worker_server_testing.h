@@ -44,7 +44,6 @@ struct Got {
   uint64_t digest = 0;
   int frames = 0;
   size_t bytes = 0;
-  std::string socket;
   absl::Status status;
 };
 
@@ -131,7 +130,6 @@ class WorkerServerTest : public testing::Test {
   static void Add(const FrameHeader& header, const Buffer& bytes, uint64_t from,
                   Got& got) {
     ++got.frames;
-    if (!header.local_socket().empty()) got.socket = header.local_socket();
     if (header.is_end()) {
       got.has_ended = true;
       got.digest = header.digest();

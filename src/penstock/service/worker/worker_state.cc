@@ -36,6 +36,7 @@ WorkerBeat WorkerState::MakeBeat() const {
   beat.set_worker(settings_.worker);
   beat.set_address(settings_.address);
   beat.set_local_socket(settings_.local_socket);
+  beat.set_frame_port(settings_.frame_port);
   beat.set_term(term_);
   for (const std::string& tag : settings_.tags) beat.add_tags(tag);
   Counter waiting;

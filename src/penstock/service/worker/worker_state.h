@@ -27,6 +27,7 @@ class WorkerState final {
     uint64_t worker = 0;  // this incarnation
     std::string address;
     std::string local_socket = {};  // empty: none
+    uint32_t frame_port = 0;        // 0: none
     uint32_t max_held = 16;         // leases
     uint32_t max_running = 2;       // of them, computed at once
     std::vector<std::string> tags = {};
