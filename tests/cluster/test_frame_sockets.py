@@ -3,9 +3,12 @@
 Trainers here are kept from their worker's memory, as if they were elsewhere.
 """
 
+import contextlib
 import json
+import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 
 import pytest
@@ -101,6 +104,58 @@ def test_what_is_compressed(compression):
         found = train(first.address, compression=compression)
         assert sorted(found) == list(range(600))
         assert socket_frames(second) > 0
+
+
+class Forwarder:
+    """Connections to a port of this host, passed on to another address."""
+
+    def __init__(self, to):
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        self._to = to
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            near, _ = self._server.accept()
+            far = socket.create_connection(self._to)
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=copy, args=pair, daemon=True).start()
+
+
+def copy(source, to):
+    try:
+        while data := source.recv(1 << 16):
+            to.sendall(data)
+        to.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+@pytest.mark.parametrize("who", ["nobody", "another worker"])
+def test_the_port_is_not_the_workers_where_the_trainer_is(who):
+    """As behind a host that passes on the port for gRPC alone."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as free,
+        socket.create_server(("127.0.0.2", 0)) as other_free,
+    ):
+        port = str(free.getsockname()[1])
+        listen = other_free.getsockname()[1]
+    forwarder = Forwarder(("127.0.0.2", listen))
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(dispatcher())
+        second = stack.enter_context(
+            worker(
+                *(first.address, "--http", "0", "--frame-port", port),
+                *("--listen", f"127.0.0.2:{listen}"),
+                *("--advertise", f"127.0.0.1:{forwarder.port}"),
+            )
+        )
+        if who == "another worker":
+            other = stack.enter_context(dispatcher())
+            stack.enter_context(worker(other.address, "--frame-port", port))
+        assert sorted(train(first.address)) == list(range(600))
+        assert socket_frames(second) == 0
 
 
 def test_a_worker_dies_meanwhile():

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -81,7 +82,7 @@ struct Plan {
   size_t bytes = 0;
 };
 
-// What each of them says of itself.
+// What a column says of itself.
 Descriptor Describe(const Column& column) {
   Descriptor d = {};
   d.dtype = static_cast<uint8_t>(column.dtype());
@@ -94,6 +95,11 @@ Descriptor Describe(const Column& column) {
     std::copy(column.shape().begin(), column.shape().end(), d.dims);
   }
   return d;
+}
+
+bool IsApart(const Column& column, size_t least_bytes) {
+  return column.is_dense() && column.dtype() != DType::kString &&
+         Describe(column).values_bytes >= least_bytes;
 }
 
 // With `values_end` > 0, items that lie in [base, base + values_end) stay there
@@ -391,26 +397,40 @@ std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
   return plan.bytes;
 }
 
+size_t ApartBytes(const Chunk& chunk, size_t least_bytes) {
+  size_t bytes = 0;
+  for (const Column& column : chunk.columns) {
+    if (IsApart(column, least_bytes)) bytes += Describe(column).values_bytes;
+  }
+  return bytes;
+}
+
 std::vector<Buffer> EncodeApart(const Chunk& chunk, size_t least_bytes) {
   absl::InlinedVector<bool, 8> apart;
   for (const Column& column : chunk.columns) {
-    apart.push_back(column.is_dense() && column.dtype() != DType::kString &&
-                    Describe(column).values_bytes >= least_bytes);
+    apart.push_back(IsApart(column, least_bytes));
   }
   Plan plan = MakePlan(chunk, nullptr, 0, apart);
   const size_t head_bytes = plan.bytes;
   std::vector<Buffer> parts(1);
   static constexpr std::byte kZeros[kAlignment] = {};
+  const auto fill_up_to = [&](size_t multiple) {
+    const size_t bytes = RoundUp(plan.bytes, multiple);
+    if (bytes == plan.bytes) return;
+    parts.emplace_back(nullptr, kZeros, bytes - plan.bytes);
+    plan.bytes = bytes;
+  };
   for (size_t c = 0; c < chunk.columns.size(); ++c) {
     if (!apart[c]) continue;
     Descriptor& d = plan.descriptors[c];
-    d.values_offset = RoundUp(plan.bytes, kAlignment);
-    if (d.values_offset > plan.bytes) {
-      parts.emplace_back(nullptr, kZeros, d.values_offset - plan.bytes);
-    }
-    parts.push_back(chunk.columns[c].values().Slice(0, d.values_bytes));
-    plan.bytes = d.values_offset + d.values_bytes;
+    fill_up_to(kAlignment);
+    d.values_offset = plan.bytes;
+    // Its values may lie in something that only its pins keep.
+    const auto kept = std::make_shared<const Column>(chunk.columns[c]);
+    parts.emplace_back(kept, kept->values().data(), d.values_bytes);
+    plan.bytes += d.values_bytes;
   }
+  fill_up_to(8);
   Buffer head = Buffer::Allocate(head_bytes);
   Write(chunk, plan, head.MutableAs<std::byte>(), apart);
   parts[0] = std::move(head);

@@ -45,8 +45,10 @@ std::optional<size_t> EncodeAround(const Chunk& chunk, std::byte* out,
                                    size_t values_end, size_t room);
 
 // The same as buffers that follow each other: columns of at least `least_bytes`
-// bytes are the chunk's own, after everything else.
+// bytes are the chunk's own, after everything else. They keep what they lie in.
 std::vector<Buffer> EncodeApart(const Chunk& chunk, size_t least_bytes);
+// How many bytes those columns have together.
+size_t ApartBytes(const Chunk& chunk, size_t least_bytes);
 
 // How many bytes the encoded chunk at `at` has, of which `chunk` was decoded,
 // and which is as it was then. Nothing if `chunk` is another, or only a part of

@@ -86,6 +86,7 @@ TEST_P(EncodeTest, ComesBackFromParts) {
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_EQ(ToText(*back), ToText(chunk));
     EXPECT_EQ(back->errors.size(), chunk.errors.size());
+    EXPECT_EQ(all.size() % 8, 0) << "what follows is aligned";
   }
 }
 
@@ -107,6 +108,26 @@ TEST(EncodeApartTest, LargeColumnsAreTheChunksOwn) {
   }
   EXPECT_THAT(places, testing::ElementsAre(chunk.columns[0].values().data(),
                                            chunk.columns[2].values().data()));
+}
+
+TEST(EncodeApartTest, PartsKeepWhatTheirRowsLieIn) {
+  std::vector<Buffer> parts;
+  std::weak_ptr<const void> memory;
+  {
+    const Buffer values =
+        Copy(reinterpret_cast<const std::byte*>("\x01\0\0\0\0\0\0\0\x02"), 8);
+    memory = values.owner();
+    Buffer rows = Buffer::Allocate(sizeof(void*));
+    rows.MutableAs<const std::byte*>()[0] = values.data();
+    Buffer dims = Buffer::Allocate(sizeof(int64_t));
+    dims.MutableAs<int64_t>()[0] = 1;
+    const Column ragged = Column::Ragged(DType::kInt64, 1, 1, std::move(rows),
+                                         std::move(dims), {values.owner()});
+    parts = EncodeApart(ChunkOf({RowOf(ragged, 0)}), 8);
+  }
+  EXPECT_FALSE(memory.expired());
+  parts.clear();
+  EXPECT_TRUE(memory.expired());
 }
 
 TEST_P(EncodeTest, ComesBack) {

@@ -285,6 +285,8 @@ class ParallelMapStream final : public Stream {
       Places places;
       if (keep_order_) {
         places = places_.Take(request.group, rows_pending_, rows);
+        // What processes give lies in memory that they need again.
+        if (is_in_processes_) places.may_stay = false;
       }
       rows_pending_ += rows;
       std::shared_ptr<PendingRows> task =

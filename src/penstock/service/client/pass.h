@@ -166,6 +166,9 @@ class Pass final : public ReadingSink,
   // Of a stream that was cancelled, or of none.
   void AwaitEnd(Beats& beats) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReply(const ClientReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The ways that its frames may come: known before the first one is asked for,
+  // which may be large.
+  void ConnectTo(const ClientState::Read& read);
   void StartReading(const ClientState::Read& read) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopReading(const Reader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // One frame is to be on its way while another is taken in.

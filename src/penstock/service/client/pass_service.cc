@@ -522,7 +522,17 @@ void Pass::OnReply(const ClientReply& reply) {
     }
     woken = WakeReader();
   }
+  for (const ClientState::Read& read : actions.start) ConnectTo(read);
   for (const ClientState::Read& read : actions.start) StartReading(read);
+}
+
+void Pass::ConnectTo(const ClientState::Read& read) {
+  if (!read.local_socket.empty()) {
+    options_.link->OnSocket(read.address, read.local_socket);
+  }
+  if (options_.link->MemoryOf(read.address) == nullptr) {
+    options_.link->OnFramePort(read.address, read.frame_port);
+  }
 }
 
 std::vector<plan::Offer> Pass::offers() const {
@@ -552,15 +562,10 @@ void Pass::Widen(Reader& reader, uint64_t frame_bytes) {
 
 void Pass::StartReading(const ClientState::Read& read) {
   ReadRequest first;
-  // Known before the first frame is asked for, which may be large.
-  if (!read.local_socket.empty()) {
-    options_.link->OnSocket(read.address, read.local_socket);
-  }
   const std::shared_ptr<WorkerMemory> memory =
       options_.link->MemoryOf(read.address);
   const std::shared_ptr<WorkerSocket> socket =
-      memory == nullptr ? options_.link->SocketOf(read.address, read.frame_port)
-                        : nullptr;
+      memory == nullptr ? options_.link->SocketOf(read.address) : nullptr;
   {
     MutexLock lock(&mutex_);
     *first.mutable_epoch() = client_->epoch();

@@ -16,8 +16,10 @@
 namespace penstock::service {
 namespace {
 
-// A reading does not wait longer for a connection for its frames.
+// A reading does not wait longer for a connection for its frames,
 constexpr int64_t kConnectNanos = 200'000'000;
+// which is tried again after this.
+constexpr int64_t kRetryNanos = 10'000'000'000;
 
 }  // namespace
 
@@ -155,30 +157,20 @@ void ServiceLink::OnSocket(const std::string& address,
   if (known.socket == socket) known.memory = *std::move(memory);
 }
 
-std::shared_ptr<WorkerSocket> ServiceLink::SocketOf(const std::string& address,
-                                                    uint32_t port) {
-  if (!credentials_.ca_file.empty() || port == 0 || port > UINT16_MAX) {
-    return nullptr;
+void ServiceLink::OnFramePort(const std::string& address, uint32_t port) {
+  if (!credentials_.ca_file.empty() || port == 0 || port > UINT16_MAX) return;
+  const int64_t now = SteadyClock().NowNanos();
+  {
+    MutexLock lock(&mutex_);
+    Socket& known = sockets_[address];
+    if (known.port == port) {
+      if (known.is_connecting) return;
+      if (known.socket != nullptr && known.socket->is_open()) return;
+      if (known.socket == nullptr && now - known.begun_ns < kRetryNanos) return;
+    }
+    known = {port, now, true, nullptr};
   }
-  MutexLock lock(&mutex_);
-  Socket& known = sockets_[address];
-  const bool has_ended = known.socket != nullptr && !known.socket->is_open();
-  if (known.port != port || has_ended) {
-    known = {port, true, nullptr};
-    ConnectTo(address, port);
-  }
-  const int64_t deadline = SteadyClock().NowNanos() + kConnectNanos;
-  while (true) {
-    const auto it = sockets_.find(address);
-    if (it == sockets_.end() || it->second.port != port) return nullptr;
-    if (!it->second.is_connecting) return it->second.socket;
-    const int64_t left = deadline - SteadyClock().NowNanos();
-    if (left <= 0) return nullptr;
-    connected_.WaitFor(&mutex_, left);
-  }
-}
-
-void ServiceLink::ConnectTo(const std::string& address, uint32_t port) {
+  // A port may be closed to this host, and nobody says so.
   std::thread([self = shared_from_this(), address, port] {
     absl::StatusOr<std::shared_ptr<WorkerSocket>> socket =
         WorkerSocket::Connect(address, static_cast<uint16_t>(port));
@@ -192,11 +184,28 @@ void ServiceLink::ConnectTo(const std::string& address, uint32_t port) {
   }).detach();
 }
 
+std::shared_ptr<WorkerSocket> ServiceLink::SocketOf(
+    const std::string& address) {
+  MutexLock lock(&mutex_);
+  while (true) {
+    const auto it = sockets_.find(address);
+    if (it == sockets_.end()) return nullptr;
+    const Socket& known = it->second;
+    if (known.socket != nullptr && known.socket->is_open()) return known.socket;
+    const int64_t left =
+        known.begun_ns + kConnectNanos - SteadyClock().NowNanos();
+    if (!known.is_connecting || left <= 0) return nullptr;
+    connected_.WaitFor(&mutex_, left);
+  }
+}
+
 void ServiceLink::Forget(const std::string& address,
                          const std::shared_ptr<WorkerSocket>& socket) {
   MutexLock lock(&mutex_);
   const auto it = sockets_.find(address);
-  if (it != sockets_.end() && it->second.socket == socket) sockets_.erase(it);
+  if (it == sockets_.end() || it->second.socket != socket) return;
+  it->second.socket.reset();
+  it->second.begun_ns = SteadyClock().NowNanos();
 }
 
 }  // namespace penstock::service

@@ -69,13 +69,16 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   void Forget(const std::string& address,
               const std::shared_ptr<WorkerMemory>& memory)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // A connection to the worker's frame socket, which has this port (0: it has
-  // none); null if there is none soon, and where its other connections are
-  // encrypted.
-  std::shared_ptr<WorkerSocket> SocketOf(const std::string& address,
-                                         uint32_t port)
+  // Connects to the worker's frame socket, which has this port (0: it has
+  // none), unless it is connected, or was not able to lately, or its other
+  // connections are encrypted.
+  void OnFramePort(const std::string& address, uint32_t port)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The worker does not know that one.
+  // That connection. Waits for it for 0.2 s from its beginning; null if there
+  // is none.
+  std::shared_ptr<WorkerSocket> SocketOf(const std::string& address)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The worker does not know that one: it is not used for a while.
   void Forget(const std::string& address,
               const std::shared_ptr<WorkerSocket>& socket)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -87,10 +90,6 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   ServiceLink(const std::string& address, const rpc::Credentials& credentials,
               Pipeline pipeline, std::shared_ptr<FrameMemory> frames,
               const std::shared_ptr<grpc::Channel>& channel);
-  // In a thread of its own: a port may be closed to this host, and nobody says
-  // so.
-  void ConnectTo(const std::string& address, uint32_t port)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string address_;
   const rpc::Credentials credentials_;
@@ -114,6 +113,7 @@ class ServiceLink final : public std::enable_shared_from_this<ServiceLink> {
   std::map<std::string, Memory> memories_ ABSL_GUARDED_BY(mutex_);
   struct Socket {
     uint32_t port = 0;
+    int64_t begun_ns = 0;  // when it was last tried
     bool is_connecting = false;
     std::shared_ptr<WorkerSocket> socket;  // null: not yet, or nobody answers
   };

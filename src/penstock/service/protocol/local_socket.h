@@ -1,7 +1,7 @@
 // What a worker and clients on its host say over its socket.
 //
 // A client connects to a Unix stream socket with an abstract name (its first
-// byte is 0, and the name follows; FrameHeader.local_socket has the name
+// byte is 0, and the name follows; WorkerBeat.local_socket has the name
 // alone). Only processes of the same user are let in. All numbers are
 // little-endian.
 //

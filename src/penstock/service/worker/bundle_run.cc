@@ -63,10 +63,10 @@ void BundleRun::RestartAt(uint64_t position) {
 
 void BundleRun::Attach(const engine::Waker& reader, uint64_t from,
                        bool takes_parts) {
-  takes_parts_ = takes_parts;
   engine::Waker replaced;
   {
     MutexLock lock(&mutex_);
+    takes_parts_ = takes_parts;
     if (!IsSame(reader_, reader)) replaced = reader_.lock();
     reader_ = reader;
     is_reader_waiting_ = false;
@@ -128,6 +128,7 @@ void BundleRun::Detach(const engine::Waker& reader) {
   if (!IsSame(reader_, reader)) return;
   reader_.reset();
   is_reader_waiting_ = false;
+  takes_parts_ = false;
 }
 
 bool BundleRun::is_read() const {

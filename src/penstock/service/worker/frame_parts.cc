@@ -10,11 +10,12 @@ namespace penstock::service {
 
 std::shared_ptr<FrameParts> MakeParts(const Chunk& chunk, const Buffer& lineage,
                                       BlockSums sums) {
+  // What is mostly copied may as well be as a whole.
+  const size_t apart = ApartBytes(chunk, kMinReservedBytes);
+  if (apart == 0 || apart * 2 < EncodedSize(chunk)) return nullptr;
   auto frame = std::make_shared<FrameParts>();
   frame->parts = EncodeApart(chunk, kMinReservedBytes);
   for (const Buffer& part : frame->parts) frame->chunk_bytes += part.size();
-  // A head that is most of it is copied, and so it may as well be as a whole.
-  if (frame->parts[0].size() * 2 > frame->chunk_bytes) return nullptr;
   frame->bytes = frame->chunk_bytes + lineage.size();
   if (lineage.size() > 0) frame->parts.push_back(lineage);
   frame->sums = std::move(sums);
