@@ -114,11 +114,21 @@ TEST(RoundMakerTest, TheClosestGoFirstWhenManyWait) {
   Maker maker(2);
   // 20 and 21 are closer than 10 and 11.
   maker.Add(Vectors({1, 10, 100, 21, 4, 50, 20}));
+  maker.Add(Vectors({200, 400, 800, 1600, 3200, 6400, 12800, 25600}, 7));
   EXPECT_THAT(maker.rounds(), IsEmpty());
-  maker.Add(Vectors({11}, 7));
+  maker.Add(Vectors({11}, 15));
   ASSERT_EQ(maker.rounds().size(), 1);
   EXPECT_THAT(maker.rounds()[0][0], testing::StartsWith("[3 "));
   EXPECT_THAT(maker.rounds()[0][1], testing::StartsWith("[6 "));
+}
+
+TEST(RoundMakerTest, LargeOnesDoNotWaitAsLong) {
+  Maker maker(2);
+  constexpr int64_t kMiB = 1 << 17;  // numbers
+  maker.Add(Vectors({1, 10 * kMiB, 2, 20 * kMiB, 8, 40 * kMiB, 4}));
+  EXPECT_THAT(maker.rounds(), IsEmpty()) << "fewer than four rounds";
+  maker.Add(Vectors({9}, 7));
+  EXPECT_EQ(maker.rounds().size(), 1);
 }
 
 TEST(RoundMakerTest, TheRestIsSortedBySize) {
@@ -179,7 +189,7 @@ Made Reference(const std::vector<int64_t>& sizes, size_t lanes) {
     }
     if (alike.size() == lanes) {
       take(alike);
-    } else if (waiting.size() == 4 * lanes) {
+    } else if (waiting.size() == 8 * lanes) {
       const std::vector<Item> sorted = by_size();
       std::optional<std::pair<double, int64_t>> best;  // ratio, oldest
       std::vector<Item> chosen;
@@ -211,8 +221,8 @@ TEST(RoundMakerTest, RoundsFollowFromTheItemsAndNotFromTheirChunks) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 400; ++trial) {
     const auto lanes = static_cast<int64_t>(1 + random() % 5);
-    const size_t shapes = 1 + random() % 6;
-    std::vector<int64_t> sizes(random() % 60);
+    const size_t shapes = 1 + random() % 12;
+    std::vector<int64_t> sizes(random() % 120);
     for (int64_t& size : sizes) {
       size = static_cast<int64_t>(1 + random() % shapes);
     }
