@@ -14,9 +14,10 @@ import penstock as ps
 WHO = "/proc/self/cwd/who"
 # Members of a group: what they have in common is computed once.
 GROUPS = ("share", "skip", "rounds")
-# Elements of "skip" that an engine may have before its trainer: 128 MiB, and
-# what is on its way.
-SKIP_AHEAD = 20_000
+# Elements of "skip", 8 kB each, that an engine may have before its trainer:
+# 128 MiB of bundles that have ended and as much of those that it reads, and
+# what is between it and the trainer.
+SKIP_AHEAD = 40_000
 KINDS = (
     *("rows", "batches", "ordered", "shuffled", "files", "wide", "who"),
     *GROUPS,
@@ -49,7 +50,7 @@ def row_count(kind: str, scale: float) -> int:
         "wide": 40,
         "who": 130,
         "share": 200,
-        "skip": 40,
+        "skip": 80,
         "rounds": 500,
     }.get(kind, 3000)
     count = int(each * 1000 * scale)
