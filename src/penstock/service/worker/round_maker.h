@@ -15,9 +15,9 @@ namespace penstock::service {
 // Items of one shape make rounds in the order in which they come. Where shapes
 // differ, items wait until there are as many of one shape as a round has; those
 // make the next one. When 8 rounds of items wait, or 4 of 64 MiB together, the
-// next is made of those whose sizes in bytes are closest: the least ratio of the
-// largest to the smallest; of several, the one with the oldest item. Within a
-// round items are in the order in which they came.
+// next is made of those whose sizes in bytes are closest: the least ratio of
+// the largest to the smallest; of several, the one with the oldest item. Within
+// a round items are in the order in which they came.
 //
 // At the end the rest, sorted by size, makes as many rounds as it can, the
 // smallest first; fewer than a round are left, the spares, in the order in
@@ -72,7 +72,7 @@ class RoundMaker final {
   const size_t lanes_;
   std::vector<Item> waiting_;  // in the order in which they came
   int64_t waiting_bytes_ = 0;
-  Shape last_shape_;           // of an item that is no error
+  Shape last_shape_;  // of an item that is no error
   int64_t last_bytes_ = 0;
 };
 
