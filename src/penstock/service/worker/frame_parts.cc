@@ -1,20 +1,34 @@
 #include "penstock/service/worker/frame_parts.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "penstock/data/dtype.h"
 #include "penstock/data/encode.h"
-#include "penstock/data/frame_memory.h"
 
 namespace penstock::service {
+namespace {
+
+// Chunks of small rows are views into larger ones more often than not, which
+// they would keep from being freed.
+bool HasLargeRows(const Chunk& chunk) {
+  return std::ranges::any_of(chunk.columns, [](const Column& column) {
+    return column.is_dense() && column.dtype() != DType::kString &&
+           static_cast<size_t>(column.row_bytes()) >= kSumBlockBytes;
+  });
+}
+
+}  // namespace
 
 std::shared_ptr<FrameParts> MakeParts(const Chunk& chunk, const Buffer& lineage,
                                       BlockSums sums) {
   // What is mostly copied may as well be as a whole.
-  const size_t apart = ApartBytes(chunk, kMinReservedBytes);
-  if (apart == 0 || apart * 2 < EncodedSize(chunk)) return nullptr;
+  if (!HasLargeRows(chunk)) return nullptr;
+  if (ApartBytes(chunk, kSumBlockBytes) * 2 < EncodedSize(chunk))
+    return nullptr;
   auto frame = std::make_shared<FrameParts>();
-  frame->parts = EncodeApart(chunk, kMinReservedBytes);
+  frame->parts = EncodeApart(chunk, kSumBlockBytes);
   for (const Buffer& part : frame->parts) frame->chunk_bytes += part.size();
   frame->bytes = frame->chunk_bytes + lineage.size();
   if (lineage.size() > 0) frame->parts.push_back(lineage);
