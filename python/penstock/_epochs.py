@@ -21,6 +21,8 @@ _ENOUGH_SECONDS = 1.0
 # More of them would be so short that they are mostly their own beginnings.
 _MAX_EPOCHS = 40
 _LEAST_SECONDS = 0.2
+# Of a rate: fewer do not tell how much it varies.
+LEAST_WINDOWS = 4
 
 
 def measured(
@@ -35,10 +37,7 @@ def measured(
     if not is_worth_repeating(runs[0]):
         return runs[0]
     each = time.monotonic() - begin
-    while (
-        len(runs) < _MAX_EPOCHS
-        and sum(run.seconds for run in runs) < _ENOUGH_SECONDS
-    ):
+    while len(runs) < _MAX_EPOCHS and not _is_enough(together(runs)):
         left = seconds - (time.monotonic() - begin)
         if left < each:
             break
@@ -48,6 +47,10 @@ def measured(
             break  # It took longer than before, and its time was over.
         runs.append(run)
     return together(runs)
+
+
+def _is_enough(run: Explanation) -> bool:
+    return run.seconds >= _ENOUGH_SECONDS and run.windows >= LEAST_WINDOWS
 
 
 def is_worth_repeating(run: Explanation) -> bool:

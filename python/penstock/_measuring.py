@@ -420,7 +420,8 @@ def _judge(
 ) -> tuple[bool, str]:
     """Whether the second run is better than the first, and why."""
     seconds = min(before.seconds, after.seconds)
-    if seconds < _LEAST_SECONDS or min(before.windows, after.windows) < 4:
+    windows = min(before.windows, after.windows)
+    if seconds < _LEAST_SECONDS or windows < _epochs.LEAST_WINDOWS:
         return False, (
             f"a run of {time_text(seconds)} does not tell one rate from "
             "another; tune it on more data"

@@ -140,6 +140,17 @@ def test_epochs_are_added_up():
         assert _epochs.is_worth_repeating(run) == is_short
 
 
+def test_epochs_are_run_until_there_are_enough(monkeypatch):
+    """As long as a second, and yet too few to tell how much they vary."""
+    short = dataclasses.replace(
+        explanation(100, seconds=0.51, windows=1), _has_ended=True
+    )
+    monkeypatch.setattr(_explain, "of_dataset", lambda *_, **__: short)
+    e = _epochs.measured(ps.Dataset.range(1), 60.0, {})
+    assert e.windows == _epochs.LEAST_WINDOWS
+    assert "does not tell" not in _measuring._judge(e, e, {})[1]
+
+
 def test_all_changes_are_named():
     settings = explanation(1).settings * 7
     assert _measuring._words(settings, _measuring.Decision()).count(";") == 6
