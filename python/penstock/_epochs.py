@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _ENOUGH_SECONDS = 1.0
 # More of them would be so short that they are mostly their own beginnings.
 _MAX_EPOCHS = 40
-_LEAST_SECONDS = 0.2
+# A shorter run is mostly its own beginning.
+LEAST_SECONDS = 0.2
 # Of a rate: fewer do not tell how much it varies.
 LEAST_WINDOWS = 4
 
@@ -57,7 +58,7 @@ def is_worth_repeating(run: Explanation) -> bool:
     return (
         run._has_ended
         and run.seconds < _ENOUGH_SECONDS
-        and run.seconds * _MAX_EPOCHS > _LEAST_SECONDS
+        and run.seconds * _MAX_EPOCHS > LEAST_SECONDS
     )
 
 

@@ -50,8 +50,6 @@ _OVER = 1.1
 _PARTS = 8
 # Of tasks: fewer are kept for their own sake.
 _LEAST_GIVEN_BACK = 0.25
-# A shorter run is mostly its own beginning.
-_LEAST_SECONDS = 0.2
 
 
 class Measuring(Pipeline):
@@ -421,7 +419,8 @@ def _judge(
     """Whether the second run is better than the first, and why."""
     seconds = min(before.seconds, after.seconds)
     windows = min(before.windows, after.windows)
-    if seconds < _LEAST_SECONDS or windows < _epochs.LEAST_WINDOWS:
+    is_long = seconds >= _epochs.LEAST_SECONDS
+    if not is_long or windows < _epochs.LEAST_WINDOWS:
         return False, (
             f"a run of {time_text(seconds)} does not tell one rate from "
             "another; tune it on more data"

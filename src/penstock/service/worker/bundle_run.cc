@@ -236,7 +236,7 @@ BundleRun::Made BundleRun::Emit() {
       frame.is_loose = items_.is_loose();
       load_chunk_ = items_.Build(options_.memory.get());
       frame.items = static_cast<uint64_t>(load_chunk_.rows);
-      load_sums_.clear();
+      load_sums_.clear();  // those of a chunk that was given up, too
       digest_.Add(load_chunk_, frame.position,
                   takes_parts_ ? &load_sums_ : nullptr);
     } else {
@@ -324,7 +324,6 @@ BundleRun::Made BundleRun::FillLoad(bool is_alone) {
     frame.bytes = room->chunk_bytes + lineage.size();
   }
   load_chunk_ = Chunk();
-  load_sums_.clear();
   return Made::kYes;
 }
 

@@ -23,10 +23,10 @@ bool HasLargeRows(const Chunk& chunk) {
 
 std::shared_ptr<FrameParts> MakeParts(const Chunk& chunk, const Buffer& lineage,
                                       BlockSums sums) {
-  // What is mostly copied may as well be as a whole.
   if (!HasLargeRows(chunk)) return nullptr;
-  if (ApartBytes(chunk, kSumBlockBytes) * 2 < EncodedSize(chunk))
-    return nullptr;
+  // What is mostly copied may as well be as a whole.
+  const size_t apart = ApartBytes(chunk, kSumBlockBytes);
+  if (apart * 2 < EncodedSize(chunk)) return nullptr;
   auto frame = std::make_shared<FrameParts>();
   frame->parts = EncodeApart(chunk, kSumBlockBytes);
   for (const Buffer& part : frame->parts) frame->chunk_bytes += part.size();
