@@ -21,14 +21,15 @@ namespace {
 #endif
 
 constexpr int kTableBits = 11;
-constexpr int kSkipBits = 12;
+constexpr int kSkipBits = 13;
 // No MCU takes more: 10 blocks of 64 symbols of 31 bits.
 constexpr size_t kPadding = 4096;
-// A run that means the end of the block: no two others add up to it.
-constexpr uint8_t kEndOfBlock = 128;
+// A run that means the end of the block: no two others add up to it. One more
+// than 128, as IsInBlock() needs it.
+constexpr uint8_t kEndOfBlock = 129;
 // A way to go that means a code of more than kSkipBits: with the end of a block
 // no way is as long.
-constexpr int kLongerCode = 192;
+constexpr int kLongerCode = 256;
 // A file that adds up more than this is left to libjpeg.
 constexpr int32_t kMaxDc = 1 << 20;
 
@@ -36,6 +37,13 @@ constexpr int32_t kMaxDc = 1 << 20;
 inline int32_t Extend(uint32_t bits, int size) {
   const auto value = static_cast<int32_t>(bits);
   return value < (1 << (size - 1)) ? value - (1 << size) + 1 : value;
+}
+
+// Of several codes that lead to `k`, at the block's end or behind: whether all
+// of them are the block's. True of 64, and of the end after 1 to 63
+// coefficients. It may be false of a single one.
+inline bool IsInBlock(int k) {
+  return k < kLongerCode && ((k - 1) & 127) < DCTSIZE2;
 }
 
 inline uint64_t LoadBigEndian(const uint8_t* at) {
@@ -69,16 +77,25 @@ struct JpegEntropy::Table {
   int32_t largest[17];  // code of that length; -1 if there is none
   int32_t offset[17];   // from a code to its place in from.huffval
   // Of coefficients but the first, by the next kSkipBits bits: the first code
-  // alone, and all that can be seen, of one block. A word has their bits in its
-  // low byte, then how many coefficients they go on, and in the rest how many
-  // all of them but the last.
+  // alone, and all that can be seen, up to a block's end. A skip has their bits
+  // in its low 6 bits, and in the rest how many coefficients they go on.
+  bool has_skips = false;
   Step steps[1 << kSkipBits];
-  uint32_t skips[1 << kSkipBits];
+  uint16_t skips[1 << kSkipBits];
 
   void Make(const JHUFF_TBL& given, bool is_dc);
+  // Of those that are needed: it takes longer than all else.
   void MakeSkips();
   // Of codes that are longer than kTableBits.
   Symbol Find(uint64_t window) const;
+  // A code and its value that no entry has.
+  struct Found {
+    int symbol;
+    int32_t value;
+    int bits;  // of both; 0: there is no such code
+  };
+  // `size_mask`: of a symbol, what says how many bits its value has.
+  Found FindLong(const Entry& entry, uint64_t window, int size_mask) const;
 };
 
 void JpegEntropy::Table::Make(const JHUFF_TBL& given, bool is_dc) {
@@ -111,7 +128,7 @@ void JpegEntropy::Table::Make(const JHUFF_TBL& given, bool is_dc) {
     }
     largest[length] = count > 0 ? code - 1 : -1;
   }
-  if (!is_dc) MakeSkips();
+  has_skips = false;
   is_made = true;
 }
 
@@ -136,17 +153,16 @@ void JpegEntropy::Table::MakeSkips() {
   for (int i = 0; i < 1 << kSkipBits; ++i) {
     int bits = steps[i].bits;
     int advance = steps[i].advance;
-    int before_last = 0;
     while (bits > 0 && bits < kSkipBits && advance < DCTSIZE2) {
       const int rest = (i << bits) & ((1 << kSkipBits) - 1);
       if (lengths[rest] == 0 || lengths[rest] > kSkipBits - bits) break;
-      before_last = advance;
       bits += steps[rest].bits;
       advance += steps[rest].advance;
     }
     if (bits == 0) advance = kLongerCode;
-    skips[i] = static_cast<uint32_t>(before_last << 16 | advance << 8 | bits);
+    skips[i] = static_cast<uint16_t>(advance << 6 | bits);
   }
+  has_skips = true;
 }
 
 JpegEntropy::Table::Symbol JpegEntropy::Table::Find(uint64_t window) const {
@@ -159,8 +175,21 @@ JpegEntropy::Table::Symbol JpegEntropy::Table::Find(uint64_t window) const {
   return {0, 0};
 }
 
-const JpegEntropy::Table* JpegEntropy::FindTable(const JHUFF_TBL& from,
-                                                 bool is_dc, int slot) {
+JpegEntropy::Table::Found JpegEntropy::Table::FindLong(const Entry& entry,
+                                                       uint64_t window,
+                                                       int size_mask) const {
+  Symbol symbol = {entry.value, entry.run};
+  if (symbol.bits == 0) symbol = Find(window);
+  const int size = symbol.symbol & size_mask;
+  if (symbol.bits == 0 || size > 15) return {0, 0, 0};
+  if (size == 0) return {symbol.symbol, 0, symbol.bits};
+  const auto value =
+      static_cast<uint32_t>(window << symbol.bits >> (64 - size));
+  return {symbol.symbol, Extend(value, size), symbol.bits + size};
+}
+
+JpegEntropy::Table* JpegEntropy::FindTable(const JHUFF_TBL& from, bool is_dc,
+                                           int slot) {
   // Files of one origin have one set of tables.
   thread_local const std::unique_ptr<Table[]> tables(
       new Table[2 * NUM_HUFF_TBLS]);
@@ -277,26 +306,6 @@ PENSTOCK_SHIFTS bool JpegEntropy::Decode(JBLOCKROW* blocks) {
     next += (63 - bits) >> 3;
     bits |= 56;
   };
-  // A code and its value that no entry has; false if there is no such code.
-  struct Found {
-    int symbol;
-    int32_t value;
-  };
-  auto find = [&](const Table& table, const Table::Entry& entry, bool is_dc,
-                  Found& found) {
-    Table::Symbol symbol = {entry.value, entry.run};
-    if (symbol.bits == 0) symbol = table.Find(window);
-    if (symbol.bits == 0) return false;
-    use(symbol.bits);
-    const int size = is_dc ? symbol.symbol : symbol.symbol & 15;
-    if (size > 15) return false;
-    found = {symbol.symbol, 0};
-    if (size > 0) {
-      found.value = Extend(static_cast<uint32_t>(window >> (64 - size)), size);
-      use(size);
-    }
-    return true;
-  };
 
   for (size_t b = 0; b < blocks_.size(); ++b) {
     const Block& own = blocks_[b];
@@ -307,8 +316,9 @@ PENSTOCK_SHIFTS bool JpegEntropy::Decode(JBLOCKROW* blocks) {
     if (dc.bits > 0) {
       use(dc.bits);
     } else {
-      Found found;
-      if (!find(*own.dc, dc, true, found)) return false;
+      const Table::Found found = own.dc->FindLong(dc, window, 255);
+      if (found.bits == 0) return false;
+      use(found.bits);
       difference = found.value;
     }
     int32_t& last = last_dc_[own.component];
@@ -320,23 +330,28 @@ PENSTOCK_SHIFTS bool JpegEntropy::Decode(JBLOCKROW* blocks) {
     const Table::Entry* const entries = own.ac->entries;
     int k = 1;
     if (block == nullptr) {
-      const uint32_t* const skips = own.ac->skips;
+      if (!own.ac->has_skips) own.ac->MakeSkips();
+      const uint16_t* const skips = own.ac->skips;
+      // False at the block's end, and where no skip is known.
       auto step = [&] {
         const uint64_t at = window >> (64 - kSkipBits);
         const uint32_t skip = skips[at];
-        if (k + static_cast<int>(skip >> 16) >= DCTSIZE2) [[unlikely]] {
+        const int after = k + static_cast<int>(skip >> 6);
+        if (after < DCTSIZE2 || IsInBlock(after)) {
+          use(static_cast<int>(skip & 63));
+          k = after;
+        } else if (own.ac->steps[at].bits > 0) {
           // What follows the last coefficient is another block's.
           use(own.ac->steps[at].bits);
           k += own.ac->steps[at].advance;
         } else {
-          use(static_cast<int>(skip & 63));
-          k += static_cast<int>(skip >> 8 & 255);
+          k += kLongerCode;
         }
         return k < DCTSIZE2;
       };
       while (true) {
         do {
-          refill();  // for two: 27 bits at most each
+          refill();  // for two: 28 bits at most each
         } while (step() && step());
         if (k < kLongerCode) break;
         k -= kLongerCode;
@@ -356,8 +371,9 @@ PENSTOCK_SHIFTS bool JpegEntropy::Decode(JBLOCKROW* blocks) {
       if (entry.bits > 0) {
         use(entry.bits);
       } else {
-        Found found;
-        if (!find(*own.ac, entry, false, found)) return false;
+        const Table::Found found = own.ac->FindLong(entry, window, 15);
+        if (found.bits == 0) return false;
+        use(found.bits);
         entry.value = static_cast<int16_t>(found.value);
         entry.run = static_cast<uint8_t>(found.symbol >> 4);
         const bool ends = (found.symbol & 15) == 0 && entry.run != 15;

@@ -39,13 +39,13 @@ class JpegEntropy final {
   // What a block of an MCU needs.
   struct Block {
     const Table* dc;
-    const Table* ac;
+    Table* ac;
     int component;
     bool needs_dc;
     bool needs_ac;
   };
 
-  static const Table* FindTable(const JHUFF_TBL& from, bool is_dc, int slot);
+  static Table* FindTable(const JHUFF_TBL& from, bool is_dc, int slot);
   static boolean DecodeMcu(j_decompress_ptr info, JBLOCKROW* blocks);
   // Whether the MCU is as it should be.
   bool Decode(JBLOCKROW* blocks);
