@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "penstock/base/status.h"
 #include "penstock/data/align.h"
+#include "penstock/data/copy_past_caches.h"
 
 namespace penstock {
 namespace {
@@ -164,7 +165,7 @@ void WriteItems(const Column& column, const Descriptor& d, std::byte* out) {
   std::byte* values = out + d.values_offset;
   if (column.is_dense()) {
     if (d.values_bytes > 0 && values != column.values().data()) {
-      std::memcpy(values, column.values().data(), d.values_bytes);
+      CopyPastCaches(values, column.values().data(), d.values_bytes);
     }
     return;
   }
