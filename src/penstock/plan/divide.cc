@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kWindowsInShare = 4;
 // The same where readers have batches in rounds: at the end of each share some
 // are of different sizes, or left out.
-constexpr int64_t kWindowsToLeave = 64;
+constexpr int64_t kWindowsToLeave = 128;
 // Rows that everyone shuffles as a whole, so that shares are parts of one
 // order.
 constexpr int64_t kMaxShuffledRows = 65'536;

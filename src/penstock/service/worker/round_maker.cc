@@ -152,14 +152,62 @@ RoundMaker::Rounds RoundMaker::Take(const std::vector<size_t>& picked) {
   return round;
 }
 
+std::vector<std::vector<size_t>> RoundMaker::LeastWait() const {
+  const std::vector<size_t> places = BySize();
+  const size_t rounds = places.size() / lanes_;
+  const size_t spares = places.size() % lanes_;
+  // Of the round of `lanes_` items from the one at `begin` on, by size.
+  const auto wait = [&](size_t begin) {
+    const int64_t most = waiting_[places[begin + lanes_ - 1]].bytes;
+    int64_t sum = 0;
+    for (size_t i = begin; i < begin + lanes_; ++i) {
+      sum += most - waiting_[places[i]].bytes;
+    }
+    return sum;
+  };
+  // With r rounds made and s items passed over: the least that can be waited,
+  // and whether the last step was a round.
+  struct Best {
+    int64_t wait = 0;
+    bool is_round = false;
+  };
+  std::vector<std::vector<Best>> best(rounds + 1,
+                                      std::vector<Best>(spares + 1));
+  for (size_t r = 1; r <= rounds; ++r) {
+    for (size_t s = 0; s <= spares; ++s) {
+      Best& own = best[r][s];
+      own = {best[r - 1][s].wait + wait((r - 1) * lanes_ + s), true};
+      if (s > 0 && best[r][s - 1].wait <= own.wait) {
+        own = {best[r][s - 1].wait, false};
+      }
+    }
+  }
+  std::vector<std::vector<size_t>> out(rounds);
+  size_t s = spares;
+  for (size_t r = rounds; r > 0;) {
+    if (!best[r][s].is_round) {
+      --s;
+      continue;
+    }
+    --r;
+    const auto begin =
+        places.begin() + static_cast<std::ptrdiff_t>(r * lanes_ + s);
+    out[r].assign(begin, begin + static_cast<std::ptrdiff_t>(lanes_));
+    std::ranges::sort(out[r]);
+  }
+  return out;
+}
+
 RoundMaker::Rest RoundMaker::Finish() {
   Rest rest;
-  while (waiting_.size() >= lanes_) {
-    std::vector<size_t> smallest = BySize();
-    smallest.resize(lanes_);
-    std::ranges::sort(smallest);
-    rest.rounds.push_back(Take(smallest));
+  for (const std::vector<size_t>& round : LeastWait()) {
+    Rounds& rows = rest.rounds.emplace_back();
+    for (const size_t place : round) {
+      rows.rows.push_back(std::move(waiting_[place].row));
+    }
   }
+  std::erase_if(waiting_,
+                [](const Item& item) { return item.row.chunk == nullptr; });
   for (Item& item : waiting_) rest.spares.push_back(std::move(item.row));
   waiting_.clear();
   waiting_bytes_ = 0;

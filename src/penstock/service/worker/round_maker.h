@@ -20,8 +20,9 @@ namespace penstock::service {
 // a round items are in the order in which they came.
 //
 // At the end the rest, sorted by size, makes as many rounds as it can, the
-// smallest first; fewer than a round are left, the spares, in the order in
-// which they came.
+// smallest first, so that readers wait the least for the largest of each. Fewer
+// than a round are left, the largest if it is all the same: the spares, in the
+// order in which they came.
 //
 // An item that is an error has the shape of the last one that is none. So what
 // comes follows from the sequence of items alone, not from how it is cut into
@@ -68,6 +69,8 @@ class RoundMaker final {
   // Places in `waiting_`, by size.
   std::vector<size_t> BySize() const;
   std::vector<size_t> Closest() const;
+  // All rounds that those that wait can make, each ascending.
+  std::vector<std::vector<size_t>> LeastWait() const;
 
   const size_t lanes_;
   std::vector<Item> waiting_;  // in the order in which they came

@@ -1,6 +1,7 @@
 #include "penstock/service/worker/round_maker.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <random>
 #include <string>
@@ -140,6 +141,18 @@ TEST(RoundMakerTest, TheRestIsSortedBySize) {
   EXPECT_THAT(made.spares, ElementsAre("[0 0 0 0 0]"));
 }
 
+TEST(RoundMakerTest, WhatIsLeftAloneIsWhatOthersWouldWaitFor) {
+  Maker maker(2);
+  maker.Add(Vectors({1, 10, 11, 50, 51}));
+  const Made made = maker.Finish();
+  ASSERT_EQ(made.rounds.size(), 2);
+  EXPECT_THAT(made.rounds[0][0], testing::StartsWith("[1 "));
+  EXPECT_THAT(made.rounds[0][1], testing::StartsWith("[2 "));
+  EXPECT_THAT(made.rounds[1][0], testing::StartsWith("[3 "));
+  EXPECT_THAT(made.rounds[1][1], testing::StartsWith("[4 "));
+  EXPECT_THAT(made.spares, ElementsAre("[0]"));
+}
+
 TEST(RoundMakerTest, ErrorsTakeTheirTurn) {
   Maker maker(2);
   Chunk chunk = Numbers(0, 4);
@@ -208,11 +221,32 @@ Made Reference(const std::vector<int64_t>& sizes, size_t lanes) {
       take(chosen);
     }
   }
-  while (waiting.size() >= lanes) {
-    std::vector<Item> sorted = by_size();
-    sorted.resize(lanes);
-    take(sorted);
-  }
+  // Every way to leave out as many as fill no round.
+  const std::vector<Item> sorted = by_size();
+  struct Way {
+    int64_t wait = 0;
+    std::vector<std::vector<Item>> rounds;
+  };
+  const std::function<Way(size_t, size_t)> least = [&](size_t items,
+                                                       size_t spares) -> Way {
+    if (items < lanes) return {};
+    std::optional<Way> way;
+    if (spares > 0) way = least(items - 1, spares - 1);
+    if (items - lanes >= spares) {
+      Way with = least(items - lanes, spares);
+      const std::vector<Item> round(
+          sorted.begin() + static_cast<std::ptrdiff_t>(items - lanes),
+          sorted.begin() + static_cast<std::ptrdiff_t>(items));
+      for (const Item& item : round) {
+        with.wait += round.back().size - item.size;
+      }
+      with.rounds.push_back(round);
+      if (!way.has_value() || with.wait < way->wait) way = std::move(with);
+    }
+    return *std::move(way);
+  };
+  const Way way = least(sorted.size(), sorted.size() % lanes);
+  for (const std::vector<Item>& round : way.rounds) take(round);
   for (const Item& item : waiting) made.spares.push_back(text(item));
   return made;
 }
