@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "penstock/data/copy_past_caches.h"
 #include "penstock/data/dtype.h"
 
 namespace penstock::engine {
@@ -95,8 +96,8 @@ void MoveTo(const Places& places, Chunk& chunk) {
         column.values().data() == place.data()) {
       continue;
     }
-    std::memcpy(place.MutableAs<std::byte>(), column.values().data(),
-                place.size());
+    CopyPastCaches(place.MutableAs<std::byte>(), column.values().data(),
+                   place.size());
     column = Column::Dense(column.dtype(), column.shape(), column.rows(),
                            std::move(place));
   }
