@@ -95,7 +95,9 @@ std::shared_ptr<Productions> Productions::Make(Options options) {
 Productions::Productions(Options options)
     : options_(std::move(options)),
       limit_bytes_(options_.budget->limit_bytes() / 4 * 3),
-      bytes_(std::make_shared<std::atomic<int64_t>>(0)) {}
+      bytes_(std::make_shared<std::atomic<int64_t>>(0)),
+      away_bytes_(std::make_shared<std::atomic<int64_t>>(0)),
+      awaits_sent_(std::make_shared<std::atomic<bool>>(false)) {}
 
 Productions::~Productions() = default;
 
@@ -344,6 +346,7 @@ absl::StatusOr<std::optional<OutFrame>> Productions::TakeAny(
     reader.has_had_all = true;
     return gone;
   }
+  if (MustWaitForSent(reader)) return std::nullopt;
   FrameWindow::Taken taken = entries_.at(reader.entry).window.Take(id);
   if (taken.is_missing) {
     Move(id, reader, entries_.at(reader.entry).window.next_of(id));
@@ -363,14 +366,29 @@ absl::StatusOr<std::optional<OutFrame>> Productions::TakeAny(
   counts_.set_sent_again(counts_.sent_again() + (taken.was_had ? 1 : 0));
   counts_.set_skipped_items(counts_.skipped_items() + taken.skipped);
   if (taken.frame->is_end) reader.has_had_all = true;
-  // Nobody waits for one that looks at many frames: where there is no room, it
-  // gets bytes of its own.
-  if (reader.policy == FrameWindow::Policy::kSkip &&
-      options_.budget->used_bytes() > options_.budget->limit_bytes()) {
-    taken.frame->segment = kNoSegment;
-  }
+  SendAway(reader, *taken.frame);
   WakeStalled();
   return std::move(taken.frame);
+}
+
+void Productions::SendAway(const Reader& reader, OutFrame& frame) {
+  if (reader.policy != FrameWindow::Policy::kSkip || frame.bytes == 0) return;
+  const bool is_sent = IsCrowding(reader);
+  if (is_sent) frame.segment = kNoSegment;
+  const auto bytes = static_cast<int64_t>(frame.bytes);
+  const std::shared_ptr<Away> away = runs_.at(reader.run).away;
+  away->bytes += bytes;
+  away->sending += is_sent ? bytes : 0;
+  *away_bytes_ += bytes;
+  const void* at = frame.memory.get();
+  frame.memory = Owner(at, [memory = std::move(frame.memory), away, is_sent,
+                            bytes, all = away_bytes_, awaited = awaits_sent_,
+                            bell = bell_](const void*) {
+    away->bytes -= bytes;
+    away->sending -= is_sent ? bytes : 0;
+    *all -= bytes;
+    if (awaited->exchange(false)) bell->Wake();
+  });
 }
 
 void Productions::Detach(uint64_t id, const engine::Waker& waker) {

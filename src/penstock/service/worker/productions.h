@@ -42,6 +42,11 @@ namespace penstock::service {
 // With a file to spill to (WAIT), frames that some have had and some not are
 // written there first, and wait there: nobody is waited for while it has room.
 //
+// What is on its way to readers that nobody waits for (SKIP), or looked at by
+// them, may be 3/4 of that. Beyond it, runs that have more than their even
+// share get bytes instead of a look at frames, and an even share of the last
+// quarter at once. So one that has stopped takes no memory beyond that.
+//
 // A reader is late whose run has taken nothing here for `patience`, although it
 // could. If frames that it wants have gone (WAIT), another production under the
 // same name computes them again from there.
@@ -149,11 +154,18 @@ class Productions final : public std::enable_shared_from_this<Productions> {
     bool has_come = false;
     bool is_waiting = false;
     bool has_had_all = false;
+    bool awaits_sent = false;  // before it may take more
     std::optional<absl::Status> closed;
+  };
+  // Of frames that readers have taken (SKIP), until they are sent or let go.
+  struct Away {
+    std::atomic<int64_t> bytes{0};
+    std::atomic<int64_t> sending{0};  // of them, those that nobody looks at
   };
   struct Run {
     int64_t active_ns = 0;
     size_t readers = 0;
+    std::shared_ptr<Away> away = std::make_shared<Away>();
   };
   using Wakers = std::vector<engine::Waker>;
   using Garbage = std::vector<FrameWindow::Evicted>;
@@ -192,6 +204,15 @@ class Productions final : public std::enable_shared_from_this<Productions> {
                            const engine::Waker& waker) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Touch(const Reader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether its run has too much on its way, where that is short.
+  bool IsCrowding(const Reader& reader) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t ShareOf(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether it must wait until some of that was sent; it is woken.
+  bool MustWaitForSent(Reader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts it for the run as long as it lives.
+  void SendAway(const Reader& reader, OutFrame& frame)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UpdateLate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayAdd(uint64_t serial, Entry& entry, Garbage& garbage)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -210,7 +231,10 @@ class Productions final : public std::enable_shared_from_this<Productions> {
 
   const Options options_;
   const int64_t limit_bytes_;
-  const std::shared_ptr<std::atomic<int64_t>> bytes_;  // of living frames
+  const std::shared_ptr<std::atomic<int64_t>> bytes_;       // of living frames
+  const std::shared_ptr<std::atomic<int64_t>> away_bytes_;  // of all runs
+  // Some reader waits until bytes were sent.
+  const std::shared_ptr<std::atomic<bool>> awaits_sent_;
 
   mutable Mutex mutex_;
   std::shared_ptr<RoomBell> bell_;  // constant

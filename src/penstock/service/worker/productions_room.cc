@@ -18,6 +18,31 @@ void Productions::Touch(const Reader& reader) {
   runs_[reader.run].active_ns = options_.clock->NowNanos();
 }
 
+int64_t Productions::ShareOf(int64_t bytes) const {
+  return bytes / static_cast<int64_t>(std::max<size_t>(1, runs_.size()));
+}
+
+bool Productions::IsCrowding(const Reader& reader) const {
+  const int64_t most = limit_bytes_ / 4 * 3;
+  const bool is_short =
+      *away_bytes_ > most ||
+      options_.budget->used_bytes() > options_.budget->limit_bytes();
+  return is_short && runs_.at(reader.run).away->bytes > ShareOf(most);
+}
+
+bool Productions::MustWaitForSent(Reader& reader) {
+  if (reader.policy != FrameWindow::Policy::kSkip) return false;
+  const Away& away = *runs_.at(reader.run).away;
+  const auto must = [&] {
+    return away.sending > ShareOf(limit_bytes_ / 4) && IsCrowding(reader);
+  };
+  if (!must()) return false;
+  *awaits_sent_ = true;  // before it looks again: what is sent then rings
+  if (!must()) return false;
+  reader.awaits_sent = true;
+  return true;
+}
+
 void Productions::UpdateLate() {
   const int64_t since =
       options_.clock->NowNanos() - absl::ToInt64Nanoseconds(options_.patience);
@@ -167,8 +192,16 @@ void Productions::WakeStalled() {
 }
 
 void Productions::OnRoom() {
-  MutexLock lock(&mutex_);
-  WakeStalled();
+  Wakers wakers;
+  {
+    MutexLock lock(&mutex_);
+    WakeStalled();
+    for (auto& [id, reader] : readers_) {
+      if (!std::exchange(reader.awaits_sent, false)) continue;
+      if (engine::Waker waker = reader.waker.lock()) wakers.push_back(waker);
+    }
+  }
+  for (const engine::Waker& waker : wakers) waker->Wake();
 }
 
 WorkerReport::Shared Productions::Report() const {

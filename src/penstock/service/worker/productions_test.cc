@@ -216,6 +216,37 @@ TEST_F(ProductionsTest, SkipWaitsForNobody) {
   EXPECT_LE(report.bytes(), kLittle);
 }
 
+// A trainer that was stopped, or whose network holds everything back: what is
+// on its way to it stays in memory.
+TEST_F(ProductionsTest, WhatIsOnItsWayToOneThatTakesNothingIsBounded) {
+  constexpr int64_t kRows = 30 * kMany;  // 24 MB
+  constexpr int64_t kBudget = 10 * kLittle;
+  Make(Map(Range(kRows), AddConstant(1)), kRows, kBudget);
+  Member fast = Join(1, Sharing::SKIP);
+  Member stuck = Join(2, Sharing::SKIP);
+  fast.Attach(0);
+  stuck.Attach(0);
+  Begin();
+  std::vector<OutFrame> on_their_way;
+  while (!fast.has_end) {
+    fast.Read(1);
+    auto frame = stuck.frames->Take(stuck.bell);
+    ASSERT_TRUE(frame.ok()) << frame.status();
+    if (frame->has_value()) on_their_way.push_back(**std::move(frame));
+    ASSERT_LE(table_->Report().bytes(), kBudget);
+  }
+  EXPECT_EQ(fast.items.size() + fast.missed, kRows);
+  ASSERT_FALSE(on_their_way.empty());
+  ASSERT_FALSE(on_their_way.back().is_end);
+  // It goes on.
+  for (OutFrame& frame : on_their_way) stuck.Keep(frame);
+  on_their_way.clear();
+  stuck.Read();
+  EXPECT_TRUE(stuck.has_end);
+  EXPECT_GT(stuck.missed, 0);
+  EXPECT_EQ(stuck.items.size() + stuck.missed, kRows);
+}
+
 TEST_F(ProductionsTest, SkipBeginsLateAtTheOldestThatIsThere) {
   Make(ManyNumbers(), kMany, kLittle);
   Member first = Join(1, Sharing::SKIP);
