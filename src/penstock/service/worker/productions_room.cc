@@ -9,6 +9,8 @@ namespace {
 
 // Written at once.
 constexpr int64_t kSpillBytes = int64_t{16} << 20;
+// A run that has taken nothing for as long has no share in what is on its way.
+constexpr int64_t kActiveNanos = 5'000'000'000;
 // When the disk is full.
 constexpr int64_t kSpillPauseNanos = 1'000'000'000;
 
@@ -19,7 +21,11 @@ void Productions::Touch(const Reader& reader) {
 }
 
 int64_t Productions::ShareOf(int64_t bytes) const {
-  return bytes / static_cast<int64_t>(std::max<size_t>(1, runs_.size()));
+  const int64_t since = options_.clock->NowNanos() - kActiveNanos;
+  const auto active = std::ranges::count_if(runs_, [since](const auto& each) {
+    return each.second.active_ns > since;
+  });
+  return bytes / std::max<int64_t>(1, active);
 }
 
 bool Productions::IsCrowding(const Reader& reader) const {
@@ -34,7 +40,7 @@ bool Productions::MustWaitForSent(Reader& reader) {
   if (reader.policy != FrameWindow::Policy::kSkip) return false;
   const Away& away = *runs_.at(reader.run).away;
   const auto must = [&] {
-    return away.sending > ShareOf(limit_bytes_ / 4) && IsCrowding(reader);
+    return away.sending > ShareOf(limit_bytes_ / 2) && IsCrowding(reader);
   };
   if (!must()) return false;
   *awaits_sent_ = true;  // before it looks again: what is sent then rings

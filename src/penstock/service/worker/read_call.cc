@@ -116,14 +116,18 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   }
 
   void OnWriteDone(bool ok) override {
+    ByteBuffer
+        sent;  // freed without the lock, and before another is waited for
     {
       MutexLock lock(&mutex_);
+      sent.Swap(&message_);
       is_writing_ = false;
       if (piece_bytes_ > 0) {
         link_->OnWritten(ok ? piece_bytes_ : 0, SteadyClock().NowNanos());
       }
       if (!ok) return End(absl::CancelledError("the client has gone"));
     }
+    sent.Clear();
     Pump();
   }
 
