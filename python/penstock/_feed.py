@@ -115,6 +115,7 @@ class FeedIterator(IteratorABC[Any]):
         # Taken and not yet converted: an interrupt must not lose it.
         self._taken: tuple[Any, Position] | None = None
         self._has_ended = False
+        self._is_over = False  # and its consumer knows
         self._stats: IteratorStats | None = None
         self._seen = source._position()
 
@@ -128,6 +129,7 @@ class FeedIterator(IteratorABC[Any]):
                 break  # Nobody waits for what comes after.
             self._take()
         if not ready:
+            self._is_over = True
             raise StopIteration
         value, error, self._seen = ready.popleft()
         if error is not None:
@@ -186,7 +188,7 @@ class FeedIterator(IteratorABC[Any]):
         self._source.load_state_dict(state["input"])
         self._ready.clear()
         self._taken = None
-        self._has_ended = False
+        self._has_ended = self._is_over = False
         self._stats = None
         self._seen = self._source._position()
         self._start = start
@@ -401,7 +403,7 @@ class Feed:
         self._mark = self._epochs.count
 
     def state_dict(self) -> dict[str, Any]:
-        """The position in the last iterator made, or before the first one.
+        """The position in the last iterator made, or before the next one.
 
         Raises:
             FailedPreconditionError: Workers of a DataLoader have read since.
@@ -417,8 +419,12 @@ class Feed:
             )
         if self._pending is not None:
             return self._pending
-        if self._iterator is not None:
-            return self._iterator.state_dict()
+        # Whoever has seen the end of an epoch goes on with the next. torchdata,
+        # which asks workers, does so by itself.
+        last = self._iterator
+        is_between = last is not None and last._is_over
+        if last is not None and not (is_between and self._worker_seed is None):
+            return last.state_dict()
         return {
             "version": _STATE_VERSION,
             "epoch": self._next_epoch(),

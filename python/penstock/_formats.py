@@ -13,7 +13,11 @@ import numpy as np
 
 from penstock import _dtypes, _record, io
 from penstock._dataset import Dataset
-from penstock._errors import InvalidArgumentError, InvalidTypeError
+from penstock._errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFoundError,
+)
 from penstock._files import (
     FILES_AHEAD,
     FixedLengthRecordDataset,
@@ -153,11 +157,11 @@ class CsvDataset(Dataset):
             _read(found, body, file, None, records)
             return found
 
+        defaults = io._csv_defaults(record_defaults)
         if header:
-            lines = filenames.flat_map(lambda file: records(file).skip(1))
+            lines = filenames.flat_map(lambda file: _but_first(records(file)))
         else:
             lines = records(filenames)
-        defaults = [io._csv_default(value) for value in record_defaults]
         _become(
             self,
             lines.map(
@@ -173,6 +177,12 @@ class CsvDataset(Dataset):
                 )
             ),
         )
+
+
+def _but_first(lines: Dataset) -> Dataset:
+    # skip(1) would leave out an error there, too: of a file that is not there.
+    numbered = lines.enumerate().filter(lambda number, line: number > 0)
+    return numbered.map(lambda number, line: line)
 
 
 class JsonLinesDataset(Dataset):
@@ -303,8 +313,12 @@ class ImageFolderDataset(Dataset):
     ) -> None:
         root = Path(directory)
         if not root.is_dir():
+            kind = InvalidArgumentError if root.exists() else NotFoundError
+            found = "a file" if root.exists() else "nothing"
             raise refused(
-                InvalidArgumentError, f"expected a folder; got {root}"
+                kind,
+                f"expected a folder with one folder for each class; found "
+                f"{found} at {root.absolute()}",
             )
         classes = sorted(p.name for p in root.iterdir() if p.is_dir())
         ends = tuple(extension.lower() for extension in extensions)

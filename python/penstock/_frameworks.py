@@ -38,8 +38,10 @@ class Frameworks(Pipeline):
         Iterate over it as it is, or give it to a `DataLoader(batch_size=None)`
         or `StatefulDataLoader(batch_size=None)`. Workers take the elements in
         turn, each with an engine of its own; they are not needed for speed.
-        `state_dict()` and `load_state_dict()` are those of the last iterator;
-        with workers, save the state of a `StatefulDataLoader` instead.
+        Make it once: each iteration is the next epoch, and another one begins
+        with the first again. `state_dict()` and `load_state_dict()` are of the
+        last iteration, after its end of the next one; with workers, save the
+        state of a `StatefulDataLoader` instead.
 
         Under torch.distributed, rank r of n reads the elements r, r + n, … of
         this dataset: of batches, every n-th one. What is random is the same in
@@ -104,8 +106,9 @@ class Frameworks(Pipeline):
         element, as `to_torch` says, and brings its part of arrays that all of
         them share.
 
-        `state_dict()` and `load_state_dict()`, of the dataset and of its
-        iterators, are of what you have seen, not of what is ready.
+        Make it once: each iteration is the next epoch. `state_dict()` and
+        `load_state_dict()`, of the dataset and of its iterators, are of what
+        you have seen, not of what is ready.
 
         Example:
             >>> ds = ps.Dataset.range(8).batch(4)

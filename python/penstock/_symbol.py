@@ -662,7 +662,10 @@ class Symbol:
     def __hash__(self) -> NoReturn:
         # By identity it would never be found, and `dict.get` would silently
         # give its default for every element.
-        _unsupported("a look-up in a dict or set", "Use ps.take of an array.")
+        _unsupported(
+            "a look-up in a dict or set",
+            "Use ps.lookup.Table; of numbers from 0 on, ps.take of an array.",
+        )
 
     def __str__(self) -> NoReturn:
         _unsupported("a conversion to text", _NO_TEXT)

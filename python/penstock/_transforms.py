@@ -249,6 +249,8 @@ class Transforms(Pipeline):
     def skip(self, count: Any, name: Any = None) -> Dataset:
         """All but the first `count` elements; none of them if -1.
 
+        Those are not computed, so what is wrong with them is not raised.
+
         Example:
             >>> [int(x) for x in ps.Dataset.range(4).skip(2)]
             [2, 3]

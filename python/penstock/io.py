@@ -5,6 +5,7 @@ The names and results are those of `tf.io`.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -246,7 +247,7 @@ def decode_csv(
         A tensor for each field, of the shape of `records`. A record that does
         not fit is an error of its element.
     """
-    defaults = [_csv_default(value) for value in record_defaults]
+    defaults = _csv_defaults(record_defaults)
     attrs = {
         "field_delim": field_delim,
         "use_quote_delim": use_quote_delim,
@@ -256,6 +257,18 @@ def decode_csv(
     return _record.call_parts(
         "io.decode_csv", [records, *defaults], attrs, count=len(defaults)
     )
+
+
+def _csv_defaults(record_defaults: Any) -> list[Any]:
+    if isinstance(record_defaults, (str, bytes, Mapping)):
+        raise refused(
+            InvalidTypeError,
+            "record_defaults must be a list with a default or a dtype for each "
+            f"field; got {reprlib.repr(record_defaults)}\n"
+            "  Fields have no names here: give them in a map, as "
+            '.map(lambda a, b: {"a": a, "b": b}).',
+        )
+    return [_csv_default(value) for value in record_defaults]
 
 
 def _csv_default(value: Any) -> Any:

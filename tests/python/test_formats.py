@@ -84,6 +84,25 @@ def test_csv_files(tmp_path):
     assert [name for (name,) in one] == [b"n", b"a", b"a,a"]
 
 
+def test_a_csv_file_that_is_not_there_is_an_error(tmp_path):
+    there = tmp_path / "a.csv"
+    there.write_text("n\n1\n")
+    for header in (False, True):
+        rows = ps.CsvDataset(tmp_path / "no.csv", [ps.int64], header=header)
+        with pytest.raises(ps.NotFoundError, match=r"no\.csv"):
+            list(rows)
+    # The others are read.
+    both = iter(ps.CsvDataset([tmp_path / "no.csv", there], [0], header=True))
+    with pytest.raises(ps.NotFoundError):
+        next(both)
+    assert [int(n) for (n,) in both] == [1]
+
+
+def test_csv_columns_have_no_names():
+    with pytest.raises(ps.InvalidTypeError, match="record_defaults must be"):
+        ps.CsvDataset("a.csv", {"n": ps.int64})
+
+
 ROWS = [
     ("a", "one\ntwo"),
     ("b", 'say ""hi""\r\nthere'),

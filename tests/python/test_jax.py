@@ -273,6 +273,22 @@ def test_state_goes_over_epochs():
     assert [items(other), items(other)] == expected
 
 
+def test_a_state_after_the_end_goes_on_with_the_next_epoch():
+    feed = numbers().to_jax()
+    items(feed)
+    state = json.loads(json.dumps(feed.state_dict()))
+    expected = [items(feed), items(feed)]
+    other = numbers().to_jax()
+    other.load_state_dict(state)
+    assert [items(other), items(other)] == expected
+    # Before the end is seen, there is still an end to come.
+    it = iter(feed)
+    for _ in range(len(feed)):
+        next(it)
+    other.load_state_dict(feed.state_dict())
+    assert items(other) == []
+
+
 def test_epochs_can_be_named():
     feed = numbers().to_jax()
     orders = [items(feed) for _ in range(3)]

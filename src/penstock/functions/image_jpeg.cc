@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/functions/image_formats.h"
 
 namespace penstock::functions {
 namespace {
@@ -38,6 +39,24 @@ void Skip(j_decompress_ptr info, long count) {
   info->src->bytes_in_buffer -= most;
 }
 void Terminate(j_decompress_ptr) {}
+
+// Null: it may be JPEG.
+const char* OtherFormat(std::string_view contents) {
+  switch (FormatOf(contents)) {
+    case ImageFormat::kPng:
+      return "PNG";
+    case ImageFormat::kGif:
+      return "GIF";
+    case ImageFormat::kBmp:
+      return "BMP";
+    case ImageFormat::kWebp:
+      return "WebP";
+    case ImageFormat::kJpeg:
+    case ImageFormat::kUnknown:
+      break;
+  }
+  return nullptr;
+}
 
 void CountScans(j_common_ptr info) {
   if (!info->is_decompressor) return;
@@ -114,6 +133,12 @@ absl::Status JpegReader::Open(std::string_view contents,
       options.try_recover_truncated ? PretendTheEnd : NoMore;
   if (contents.empty()) {
     return absl::InvalidArgumentError("expected JPEG data; got no bytes");
+  }
+  if (const char* other = OtherFormat(contents)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected JPEG data; got a ", other,
+        " file. Decode files of several kinds with decode_image, or leave "
+        "those out that end otherwise."));
   }
   if (setjmp(client_.jump)) return Failure("its header is damaged");
   if (jpeg_read_header(&info_, TRUE) != JPEG_HEADER_OK) {
