@@ -1,6 +1,5 @@
 // The `penstock` command: the only place that wires real clocks, files and
 // sockets together.
-#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -22,10 +21,12 @@
 #include "penstock/main/dispatcher_command.h"
 #include "penstock/main/doctor_command.h"
 #include "penstock/main/find_python.h"
+#include "penstock/main/freed_memory.h"
 #include "penstock/main/functions_python.h"
 #include "penstock/main/meta_command.h"
 #include "penstock/main/up_command.h"
 #include "penstock/main/worker_command.h"
+#include "penstock/session/host_limits.h"
 #include "penstock/session/serve.h"
 #include "penstock/session/version.h"
 
@@ -85,14 +86,6 @@ void OfferItselfToTheOomKiller() {
   std::ofstream("/proc/self/oom_score_adj") << 500;
 }
 
-// Chunks of some hundred kilobytes come and go; pages that were touched once
-// stay.
-void KeepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, 64 << 20);
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
-  mallopt(M_TOP_PAD, 4 << 20);
-}
-
 int RunEngine(const std::vector<std::string>& args) {
   int control = -1;
   int service = -1;
@@ -109,7 +102,7 @@ int RunEngine(const std::vector<std::string>& args) {
   }
   LeaveSignalsToTheTrainer();
   OfferItselfToTheOomKiller();
-  KeepFreedMemory();
+  KeepFreedMemory(session::FindHostLimits().memory_bytes);
   const absl::Status status =
       session::Serve(Descriptor(control), Descriptor(service));
   if (status.ok()) return 0;
@@ -152,10 +145,7 @@ int Main(int argc, char** argv) {
   if (args[0] == "up") return RunUp(rest);
   if (args[0] == "meta") return RunMeta(rest);
   if (args[0] == "dispatcher") return RunDispatcher(rest);
-  if (args[0] == "worker") {
-    KeepFreedMemory();
-    return RunWorker(rest);
-  }
+  if (args[0] == "worker") return RunWorker(rest);
   if (args[0] == "doctor") return RunDoctor(rest);
   if (args[0] == "certs") return RunCerts(rest);
   if (IsAdminCommand(args[0])) return RunAdmin(args[0], rest);

@@ -18,6 +18,7 @@
 #include "penstock/base/status.h"
 #include "penstock/io/allowed_files.h"
 #include "penstock/main/find_python.h"
+#include "penstock/main/freed_memory.h"
 #include "penstock/main/server_settings.h"
 #include "penstock/main/settings.h"
 #include "penstock/pool/confinement.h"
@@ -311,6 +312,7 @@ int RunWorker(const std::vector<std::string>& args) {
   }
   const rpc::ServerSecurity security = SecurityOf(settings);
   WorkerServer::Options options = OptionsOf(settings);
+  KeepFreedMemory(options.memory_bytes);
   // Before there are other threads, so that none of them takes the signals.
   const sigset_t signals = HoldEndingSignals();
   EventLog& log = StartLog(settings, "worker");
