@@ -57,6 +57,8 @@ def run(
             if line.split()[:2] == ["step", str(kill_at)]:
                 trainer.kill()
                 break
+        else:
+            raise SystemExit(f"the trainer ended before step {kill_at}")
         trainer.wait()
         trainer.stdout.close()
         print(f"killed after step {kill_at}", flush=True)
