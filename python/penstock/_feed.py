@@ -422,8 +422,8 @@ class Feed:
         # Whoever has seen the end of an epoch goes on with the next. torchdata,
         # which asks workers, does so by itself.
         last = self._iterator
-        is_between = last is not None and last._is_over
-        if last is not None and not (is_between and self._worker_seed is None):
+        is_worker = self._worker_seed is not None
+        if last is not None and (is_worker or not last._is_over):
             return last.state_dict()
         return {
             "version": _STATE_VERSION,

@@ -1,7 +1,6 @@
 #include "penstock/engine/ops/batch_places.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "penstock/data/copy_past_caches.h"
 #include "penstock/data/dtype.h"

@@ -116,8 +116,8 @@ class ReadCall final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
   }
 
   void OnWriteDone(bool ok) override {
-    ByteBuffer
-        sent;  // freed without the lock, and before another is waited for
+    // Freed without the lock, and before another one is waited for.
+    ByteBuffer sent;
     {
       MutexLock lock(&mutex_);
       sent.Swap(&message_);
