@@ -7,7 +7,7 @@ imported, and those would start processes that import it again, without end.
 from __future__ import annotations
 
 import os
-from types import ModuleType
+from types import FrameType, ModuleType
 
 _DEPTH = "PENSTOCK_POOL_DEPTH"
 _MAX_DEPTH = 2
@@ -15,6 +15,19 @@ _MAX_DEPTH = 2
 # and thereby run it.
 program: ModuleType | None = None
 is_loading = False  # a function, and with it the modules that it needs
+# Names of modules that build pipelines while they are imported. What they
+# define is sent to the pool as well.
+builders: set[str] = set()
+
+
+def note_builders(frame: FrameType | None) -> None:
+    """Notes the modules whose import builds a pipeline in `frame`."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>":
+            spec = frame.f_globals.get("__spec__")
+            if getattr(spec, "_initializing", False):
+                builders.add(frame.f_globals["__name__"])
+        frame = frame.f_back
 
 
 def refuse_engine() -> str | None:

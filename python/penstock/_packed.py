@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import mmap
@@ -9,12 +10,14 @@ import os
 import pickle
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from penstock import _inside, _pool_code
 from penstock._adapted import users_own
+from penstock._location import user_frame
 
 _ALIGNMENT = 64
 _HEAD = struct.Struct("<QQ")
@@ -55,17 +58,8 @@ def pack(packed: Packed) -> list[Any]:
         large.append(buffer)
         return False
 
-    module = sys.modules.get(_module_of(packed.function))
-    is_unknown = module is not None and (
-        module is _inside.program or not _can_import(module.__name__)
-    )
-    if is_unknown:
-        cloudpickle.register_pickle_by_value(module)
-    try:
+    with _by_value(_sent_modules(packed.function)):
         data = cloudpickle.dumps(packed, protocol=5, buffer_callback=is_small)
-    finally:
-        if is_unknown:
-            cloudpickle.unregister_pickle_by_value(module)
     views = [buffer.raw() for buffer in large]
     parts: list[Any] = [_HEAD.pack(len(data), len(views))]
     parts += [struct.pack("<Q", view.nbytes) for view in views]
@@ -76,6 +70,33 @@ def pack(packed: Packed) -> list[Any]:
         parts.append(view)
         size += -size % _ALIGNMENT + view.nbytes
     return parts
+
+
+def _sent_modules(function: Any) -> list[ModuleType]:
+    """Those that a new process should not import, or cannot."""
+    _inside.note_builders(user_frame())
+    names = set(_inside.builders)
+    module = sys.modules.get(_module_of(function))
+    if module is not None and (
+        module is _inside.program or not _can_import(module.__name__)
+    ):
+        names.add(module.__name__)
+    return [sys.modules[name] for name in names if name in sys.modules]
+
+
+@contextlib.contextmanager
+def _by_value(modules: list[ModuleType]) -> Iterator[None]:
+    """What these define is pickled as it is, not by its name."""
+    cloudpickle = importlib.import_module("cloudpickle")
+    users = cloudpickle.list_registry_pickle_by_value()
+    added = [module for module in modules if module.__name__ not in users]
+    for module in added:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in added:
+            cloudpickle.unregister_pickle_by_value(module)
 
 
 def _module_of(function: Any) -> str:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from penstock import _engine, _recording, _spec
+from penstock import _engine, _inside, _recording, _spec
 from penstock._errors import InvalidArgumentError, InvalidTypeError
-from penstock._location import refused, user_location
+from penstock._location import refused, user_frame, user_location
 from penstock._options import Options
 from penstock._record import Recorded
 from penstock._recording import Recording
@@ -237,6 +237,7 @@ def grow(
 ) -> PipelineT:
     """Makes `into` the dataset of a new node over `inputs`."""
     inputs = list(inputs)
+    _inside.note_builders(user_frame())
     recording = _recording.current()
     request: Json = {
         "plans": [source._plan for source in inputs],

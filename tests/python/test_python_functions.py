@@ -520,6 +520,18 @@ def test_a_module_that_only_this_process_knows(tmp_path):
         del sys.modules[spec.name]
 
 
+def _imported(tmp_path, program):
+    """What a program prints that imports modules of `tmp_path`."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+
+
 def test_a_module_that_runs_pipelines_when_imported(tmp_path):
     """Each process that imports it would start others that import it."""
     (tmp_path / "script.py").write_text(
@@ -533,22 +545,50 @@ def test_a_module_that_runs_pipelines_when_imported(tmp_path):
             def numbers():
                 return [int(x) for x in ps.Dataset.range(2).map(function)]
 
-            try:
-                print(numbers())
-            except ps.PenstockError as error:
-                print(error)
+            print(numbers())
             """
         )
     )
-    out = subprocess.run(
-        [sys.executable, "-c", "import script; print(script.numbers())"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout
-    assert out.endswith("[7, 2]\n")
+    program = "import script; print(script.numbers())"
+    assert _imported(tmp_path, program) == "[7, 2]\n[7, 2]\n"
+
+
+def test_a_module_with_functions_beside_the_pipeline(tmp_path):
+    """Also where a module that imports it has the function."""
+    package = tmp_path / "training"
+    package.mkdir()
+    (package / "__init__.py").write_text("from training.data import ds\n")
+    (package / "steps.py").write_text(
+        "def helper(x):\n    return [x][0] + 1 if x else 7\n"
+    )
+    (package / "data.py").write_text(
+        textwrap.dedent(
+            """
+            import penstock as ps
+            from training.steps import helper
+
+            source = ps.Dataset.range(3)
+
+            def other(x):
+                return 5 if x else 6
+
+            def function(x):
+                return helper(x)
+
+            ds = source.map(function)
+            """
+        )
+    )
+    program = textwrap.dedent(
+        """
+        import training
+        from training.data import other, source
+
+        print([int(x) for x in training.ds])
+        print([int(x) for x in source.map(other)])
+        """
+    )
+    assert _imported(tmp_path, program) == "[7, 2, 3]\n[6, 5, 5]\n"
 
 
 def test_no_engine_starts_while_a_function_is_loaded(monkeypatch):
