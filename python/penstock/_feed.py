@@ -115,6 +115,7 @@ class FeedIterator(IteratorABC[Any]):
         # Taken and not yet converted: an interrupt must not lose it.
         self._taken: tuple[Any, Position] | None = None
         self._has_ended = False
+        self._is_closed = False
         self._is_over = False  # and its consumer knows
         self._stats: IteratorStats | None = None
         self._seen = source._position()
@@ -129,7 +130,7 @@ class FeedIterator(IteratorABC[Any]):
                 break  # Nobody waits for what comes after.
             self._take()
         if not ready:
-            self._is_over = True
+            self._is_over |= not self._is_closed
             raise StopIteration
         value, error, self._seen = ready.popleft()
         if error is not None:
@@ -213,7 +214,7 @@ class FeedIterator(IteratorABC[Any]):
 
     def close(self) -> None:
         """Ends the iterator and frees what it holds in the engine."""
-        self._has_ended = True
+        self._has_ended = self._is_closed = True
         self._ready.clear()
         self._source.close()
 

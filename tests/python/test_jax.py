@@ -1,6 +1,7 @@
 """to_jax: arrays, devices, prefetch, epochs and state; on four CPU devices."""
 
 import gc
+import itertools
 import json
 import os
 import socket
@@ -287,6 +288,19 @@ def test_a_state_after_the_end_goes_on_with_the_next_epoch():
         next(it)
     other.load_state_dict(feed.state_dict())
     assert items(other) == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_state_after_close_goes_on_where_that_was(count):
+    feed, whole, other = (numbers().to_jax() for _ in range(3))
+    whole.load_state_dict(feed.state_dict())
+    it = iter(feed)
+    had = items(itertools.islice(it, count))
+    it.close()
+    assert list(it) == []
+    other.load_state_dict(json.loads(json.dumps(feed.state_dict())))
+    assert had + items(other) == items(whole)
+    assert items(other) == items(whole)
 
 
 def test_epochs_can_be_named():

@@ -156,8 +156,11 @@ void JpegEntropy::Table::MakeSkips() {
     while (bits > 0 && bits < kSkipBits && advance < DCTSIZE2) {
       const int rest = (i << bits) & ((1 << kSkipBits) - 1);
       if (lengths[rest] == 0 || lengths[rest] > kSkipBits - bits) break;
+      const int more = steps[rest].advance;
+      // Beyond a block without its end: IsInBlock() could not tell.
+      if (more != kEndOfBlock && advance + more > DCTSIZE2) break;
       bits += steps[rest].bits;
-      advance += steps[rest].advance;
+      advance += more;
     }
     if (bits == 0) advance = kLongerCode;
     skips[i] = static_cast<uint16_t>(advance << 6 | bits);

@@ -62,6 +62,45 @@ std::string Encoded(const FileCase& file, int height, int width) {
   return out;
 }
 
+// Of blocks with few coefficients that are far apart, and the last of which is
+// often there: of its own codes, that of 16 zeros is the shortest.
+std::string OfHighFrequencies(int seed) {
+  constexpr int kBlocks = 24;  // in each direction
+  jpeg_compress_struct info;
+  jpeg_error_mgr errors;
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* made = nullptr;
+  unsigned long size = 0;  // NOLINT(google-runtime-int): libjpeg's type
+  jpeg_mem_dest(&info, &made, &size);
+  info.image_height = info.image_width = kBlocks * DCTSIZE;
+  info.input_components = 1;
+  info.in_color_space = JCS_GRAYSCALE;
+  jpeg_set_defaults(&info);
+  info.optimize_coding = TRUE;
+  auto* common = reinterpret_cast<j_common_ptr>(&info);
+  jvirt_barray_ptr blocks = info.mem->request_virt_barray(
+      common, JPOOL_IMAGE, TRUE, kBlocks, kBlocks, 1);
+  jpeg_write_coefficients(&info, &blocks);
+  std::mt19937 random(seed);
+  for (int y = 0; y < kBlocks; ++y) {
+    JBLOCKROW row = info.mem->access_virt_barray(common, blocks, y, 1, TRUE)[0];
+    for (int x = 0; x < kBlocks; ++x) {
+      // The coefficients 33, 62 and 63 of those in their order.
+      row[x][42] = static_cast<JCOEF>(random() % 2);
+      row[x][62] = static_cast<JCOEF>(random() % 2);
+      row[x][63] = random() % 16 == 0 ? 0 : 1;
+      // Lets a reader that is out of step be seen.
+      if (random() % 16 == 0) row[x][0] = static_cast<JCOEF>(random() % 64);
+    }
+  }
+  jpeg_finish_compress(&info);
+  std::string out(reinterpret_cast<char*>(made), size);
+  jpeg_destroy_compress(&info);
+  std::free(made);
+  return out;
+}
+
 // What reading gives: an error's text, or size and pixels.
 std::string Read(std::string_view contents, JpegOptions options, bool is_plain,
                  const CropWindow* crop = nullptr) {
@@ -152,6 +191,23 @@ INSTANTIATE_TEST_SUITE_P(
         FileCase{.name = "OwnTables", .quality = 97, .is_optimized = true},
         FileCase{.name = "Progressive", .is_progressive = true}),
     [](const auto& info) { return info.param.name; });
+
+TEST(JpegEntropy, SkipsNoCodesOfTheNextBlock) {
+  for (int seed = 0; seed < 20; ++seed) {
+    const std::string file = OfHighFrequencies(seed);
+    SCOPED_TRACE(seed);
+    JpegOptions eighth;
+    eighth.ratio = 8;
+    ExpectAlike(file, eighth);
+    JpegReader reader;
+    ASSERT_TRUE(reader.Open(file, eighth).ok());
+    std::vector<uint8_t> pixels(reader.height() * reader.width());
+    ASSERT_TRUE(reader.Read(pixels.data()).ok());
+    EXPECT_TRUE(reader.has_own_entropy()) << "it has given up";
+    const CropWindow crop = {100, 60, 40, 50};
+    ExpectAlike(file, {}, &crop);
+  }
+}
 
 TEST(JpegEntropy, IsUsedForPlainFilesAlone) {
   for (const bool is_progressive : {false, true}) {
