@@ -371,7 +371,7 @@ def mutants() -> list[Mutant]:
         Mutant(
             "a place that somebody has begun to read is free",
             opening,
-            "epoch->state->is_untouched() ||",
+            "epoch->state->is_untouched_by(request.slot()) ||",
             "true ||",
         ),
         Mutant(

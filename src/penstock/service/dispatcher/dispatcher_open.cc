@@ -230,11 +230,13 @@ absl::StatusOr<bool> DispatcherState::Restore(Run& run,
   std::map<uint32_t, Restoring> states;
   if (epoch != nullptr) {
     // Others have brought the same states, and this one's place is free; or it
-    // asks again, itself or as another that starts from there once more.
+    // asks again, itself or as another that starts from there once more where
+    // nobody has had anything.
     const auto session = epoch->sessions.find(request.slot());
     const bool has_place =
         run.record.slots() == request.slots() && epoch->restoring.empty() &&
-        (session == epoch->sessions.end() || epoch->state->is_untouched() ||
+        (session == epoch->sessions.end() ||
+         epoch->state->is_untouched_by(request.slot()) ||
          session->second.opener.consumer() == request.opener().consumer());
     if (has_place && IsRestoredFrom(epoch->restored, request)) return true;
     states = epoch->restoring;

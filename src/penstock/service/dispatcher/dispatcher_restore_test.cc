@@ -109,6 +109,24 @@ TEST_F(RestoreTest, ACallThatComesLateTakesNobodysPlace) {
   EXPECT_EQ(Beat(*made, 1, {}, 20).phase(), ClientReply::FENCED);
 }
 
+// Both are started again from their checkpoint; one goes on, and the other is
+// started once more before it has had anything.
+TEST_F(RestoreTest, ACheckpointServesTwiceWhereItsOwnHasHadNothing) {
+  const OpenReply opened = OpenEpoch(4);
+  EXPECT_EQ(Open(Restoring(opened, 0, 10))->phase(), OpenReply::WAITING);
+  const auto second = Open(Restoring(opened, 1, 11));
+  const auto first = Open(Restoring(opened, 0, 10));
+  ASSERT_EQ(first->phase(), OpenReply::OPEN);
+  ASSERT_EQ(Beat(*first, 1, {}, 10).phase(), ClientReply::OPEN);
+  ASSERT_THAT(Beat().leases(), SizeIs(1));
+  Beat(*first, 1, {2}, 10);
+  const auto again = Open(Restoring(opened, 1, 21));
+  ASSERT_EQ(again->phase(), OpenReply::OPEN);
+  EXPECT_EQ(again->epoch().generation(), second->epoch().generation());
+  EXPECT_EQ(Beat(*first, 1, {}, 10).phase(), ClientReply::OPEN);
+  EXPECT_EQ(Beat(*second, 1, {}, 11, 1).phase(), ClientReply::FENCED);
+}
+
 // One reader has gone on since the last restore, the other has not.
 TEST_F(RestoreTest, StatesOfTwoGenerationsMayGoTogether) {
   const OpenReply opened = OpenEpoch(4);

@@ -421,6 +421,8 @@ bool EpochState::Finish(uint32_t slot, const Finished& finished,
   const bool is_its = it != begun_.end() && it->second.slot == slot;
   if (!is_its && !quarantined_.contains(number)) return false;
   MarkDone(number, record, writes);
+  ++num_finished_;
+  finishers_.insert(slot);
   OnShared(number, finished);
   return true;
 }

@@ -199,10 +199,12 @@ class EpochState final {
   // (Items, digest) of two attempts were not the same.
   uint64_t mismatches() const { return mismatches_; }
 
-  // Nothing was returned to a trainer in this generation, as far as it is known
-  // here: whoever begins it anew finds all that it began with.
-  bool is_untouched() const {
-    return done_.size() == inherited_.done.size() && !has_released_;
+  // Nothing was returned to the slot's trainer in this generation, as far as it
+  // is known here: whoever begins it anew finds all that it began with,
+  // whatever others have had since.
+  bool is_untouched_by(uint32_t slot) const {
+    return done_.size() == inherited_.done.size() + num_finished_ &&
+           !has_released_ && !finishers_.contains(slot);
   }
 
   // Takes up to `most` records of bundles that are done away, once there are
@@ -294,6 +296,8 @@ class EpochState final {
   };
   std::map<uint32_t, Seat> seats_;  // by slot
   bool has_released_ = false;       // somebody, something
+  uint64_t num_finished_ = 0;       // bundles since it was made or recovered
+  std::set<uint32_t> finishers_;    // slots, of these
   std::set<uint32_t> left_;         // slots
   BundleSet done_;
   BundleSet folded_;                        // of them

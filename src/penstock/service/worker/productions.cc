@@ -269,6 +269,7 @@ void Productions::Close(const absl::Status& why) {
     entries.swap(entries_);
     serials_.clear();
     account = std::move(account_);
+    *awaits_sent_ = false;  // nobody waits: frames outlive the executor
   }
   for (const engine::Waker& waker : wakers) waker->Wake();
   for (auto& [serial, entry] : entries) entry.task->Wake();  // it frees itself
@@ -383,7 +384,8 @@ void Productions::SendAway(const Reader& reader, OutFrame& frame) {
   const void* at = frame.memory.get();
   frame.memory = Owner(at, [memory = std::move(frame.memory), away, is_sent,
                             bytes, all = away_bytes_, awaited = awaits_sent_,
-                            bell = bell_](const void*) {
+                            bell = bell_](const void*) mutable {
+    memory.reset();  // before others look whether there is room
     away->bytes -= bytes;
     away->sending -= is_sent ? bytes : 0;
     *all -= bytes;
@@ -419,9 +421,15 @@ void Productions::Forget(uint64_t id) {
   MutexLock lock(&mutex_);
   Reader& reader = readers_.at(id);
   if (reader.entry != 0) Leave(id, reader);
-  if (--runs_[reader.run].readers == 0) runs_.erase(reader.run);
+  --runs_.at(reader.run).readers;
   readers_.erase(id);
+  // What is on its way to a run counts for its next lease, too.
+  std::erase_if(runs_, [](const auto& each) {
+    return each.second.readers == 0 && each.second.away->bytes == 0;
+  });
   Prune(garbage);
+  // The others' shares may have grown.
+  if (awaits_sent_->exchange(false)) bell_->Wake();
 }
 
 Productions::Order Productions::Ask(uint64_t serial) {

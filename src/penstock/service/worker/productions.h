@@ -44,9 +44,9 @@ namespace penstock::service {
 //
 // What is on its way to readers that nobody waits for (SKIP), or looked at by
 // them, may be 3/4 of that. Beyond it, runs that have more than their even
-// share get bytes instead of a look at frames, and of these up to an even share
-// of half as much again at once. So one that has stopped takes no memory beyond
-// that.
+// share get bytes instead of a look at frames, and of these at most an even
+// share of half of that room at once. So those that have stopped take no memory
+// beyond that.
 //
 // A reader is late whose run has taken nothing here for `patience`, although it
 // could. If frames that it wants have gone (WAIT), another production under the
@@ -208,7 +208,7 @@ class Productions final : public std::enable_shared_from_this<Productions> {
   // Whether its run has too much on its way, where that is short.
   bool IsCrowding(const Reader& reader) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of each run that has taken something lately.
+  // Of each run that reads here, or still has something.
   int64_t ShareOf(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it must wait until some of that was sent; it is woken.
   bool MustWaitForSent(Reader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -9,8 +9,6 @@ namespace {
 
 // Written at once.
 constexpr int64_t kSpillBytes = int64_t{16} << 20;
-// A run that has taken nothing for as long has no share in what is on its way.
-constexpr int64_t kActiveNanos = 5'000'000'000;
 // When the disk is full.
 constexpr int64_t kSpillPauseNanos = 1'000'000'000;
 
@@ -21,11 +19,7 @@ void Productions::Touch(const Reader& reader) {
 }
 
 int64_t Productions::ShareOf(int64_t bytes) const {
-  const int64_t since = options_.clock->NowNanos() - kActiveNanos;
-  const auto active = std::ranges::count_if(runs_, [since](const auto& each) {
-    return each.second.active_ns > since;
-  });
-  return bytes / std::max<int64_t>(1, active);
+  return bytes / std::max<int64_t>(1, static_cast<int64_t>(runs_.size()));
 }
 
 bool Productions::IsCrowding(const Reader& reader) const {

@@ -1,6 +1,7 @@
 #include "penstock/service/worker/productions.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -245,6 +246,73 @@ TEST_F(ProductionsTest, WhatIsOnItsWayToOneThatTakesNothingIsBounded) {
   EXPECT_TRUE(stuck.has_end);
   EXPECT_GT(stuck.missed, 0);
   EXPECT_EQ(stuck.items.size() + stuck.missed, kRows);
+}
+
+// One that has stopped keeps what it has, and its share of the room.
+TEST_F(ProductionsTest, WhatIsOnItsWayToSeveralThatStopIsBoundedTogether) {
+  constexpr int64_t kRows = 120 * kMany;
+  constexpr int64_t kBudget = 10 * kLittle;
+  Make(Map(Range(kRows), AddConstant(1)), kRows, kBudget);
+  Member fast = Join(1, Sharing::SKIP);
+  fast.Attach(0);
+  Begin();
+  std::vector<OutFrame> on_their_way;
+  int64_t bytes = 0;
+  int64_t largest = 0;
+  std::vector<Member> stuck;
+  for (uint64_t run = 2; run < 8; ++run) {
+    stuck.push_back(Join(run, Sharing::SKIP));
+  }
+  for (size_t begun = 1; begun <= stuck.size(); ++begun) {
+    stuck[begun - 1].Attach(fast.next);
+    for (int i = 0; i < 20; ++i) {
+      fast.Read(1);
+      for (Member& member : std::span(stuck).first(begun)) {
+        auto frame = member.frames->Take(member.bell);
+        ASSERT_TRUE(frame.ok()) << frame.status();
+        if (!frame->has_value()) continue;
+        on_their_way.push_back(**std::move(frame));
+        const auto size = static_cast<int64_t>(on_their_way.back().bytes);
+        bytes += size;
+        largest = std::max(largest, size);
+      }
+    }
+    Advance(absl::Seconds(6));
+  }
+  ASSERT_FALSE(fast.has_end);
+  // The first may have all of the room before it is short.
+  EXPECT_LE(bytes,
+            kBudget / 2 * 3 + static_cast<int64_t>(stuck.size()) * largest);
+}
+
+// A trainer that keeps arrays beyond an epoch, or a bundle.
+TEST_F(ProductionsTest, WhatIsOnItsWayCountsForTheNextLeaseOfTheRun) {
+  constexpr int64_t kRows = 60 * kMany;
+  constexpr int64_t kBudget = 10 * kLittle;
+  Make(Map(Range(kRows), AddConstant(1)), kRows, kBudget);
+  Member fast = Join(1, Sharing::SKIP);
+  fast.Attach(0);
+  Begin();
+  std::vector<OutFrame> kept;
+  int64_t bytes = 0;
+  int64_t largest = 0;
+  for (int lease = 0; lease < 6; ++lease) {
+    Member stuck = Join(2, Sharing::SKIP);
+    stuck.Attach(fast.next);
+    for (int i = 0; i < 20; ++i) {
+      fast.Read(1);
+      auto frame = stuck.frames->Take(stuck.bell);
+      ASSERT_TRUE(frame.ok()) << frame.status();
+      if (!frame->has_value()) continue;
+      kept.push_back(**std::move(frame));
+      const auto size = static_cast<int64_t>(kept.back().bytes);
+      bytes += size;
+      largest = std::max(largest, size);
+    }
+    Leave(stuck);
+  }
+  ASSERT_FALSE(fast.has_end);
+  EXPECT_LE(bytes, kBudget + largest);
 }
 
 TEST_F(ProductionsTest, SkipBeginsLateAtTheOldestThatIsThere) {

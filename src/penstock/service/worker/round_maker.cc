@@ -156,14 +156,15 @@ std::vector<std::vector<size_t>> RoundMaker::LeastWait() const {
   const std::vector<size_t> places = BySize();
   const size_t rounds = places.size() / lanes_;
   const size_t spares = places.size() % lanes_;
+  std::vector<int64_t> before = {0};  // bytes of those before each
+  for (const size_t place : places) {
+    before.push_back(before.back() + waiting_[place].bytes);
+  }
   // Of the round of `lanes_` items from the one at `begin` on, by size.
   const auto wait = [&](size_t begin) {
     const int64_t most = waiting_[places[begin + lanes_ - 1]].bytes;
-    int64_t sum = 0;
-    for (size_t i = begin; i < begin + lanes_; ++i) {
-      sum += most - waiting_[places[i]].bytes;
-    }
-    return sum;
+    return most * static_cast<int64_t>(lanes_) -
+           (before[begin + lanes_] - before[begin]);
   };
   // With r rounds made and s items passed over: the least that can be waited,
   // and whether the last step was a round.
