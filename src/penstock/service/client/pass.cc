@@ -84,6 +84,9 @@ void Pass::Close() {
   engine::Waker gone;
   MutexLock lock(&mutex_);
   is_closing_ = true;
+  if (!is_leaving_) {
+    for (grpc::ClientContext* call : calls_) call->TryCancel();
+  }
   gone = std::exchange(waker_, nullptr);
   for (auto& [bundle, reader] : readers_) {
     if (reader.reading != nullptr) reader.reading->Stop();

@@ -2,6 +2,8 @@
 // read from its workers, and given row by row.
 #pragma once
 
+#include <grpcpp/client_context.h>
+
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -150,6 +152,12 @@ class Pass final : public ReadingSink,
   // --- the thread ---
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Open() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes calls that Close() cancels: nobody is to take a place for a trainer
+  // that has gone. False: it was closed. One that leaves has a place to give
+  // back.
+  bool CallUnlessClosed(std::vector<grpc::ClientContext*> contexts,
+                        const std::function<void()>& call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   OpenRequest MakeOpen(const std::string& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnOpened(const OpenReply& reply, const std::string& plan,
                 const OpenRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -246,6 +254,7 @@ class Pass final : public ReadingSink,
   CondVar changed_;  // for the thread
   bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<grpc::ClientContext*> calls_ ABSL_GUARDED_BY(mutex_);
   bool is_leaving_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_news_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_urgent_ ABSL_GUARDED_BY(mutex_) = false;

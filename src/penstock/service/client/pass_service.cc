@@ -226,6 +226,19 @@ OpenRequest Pass::MakeOpen(const std::string& plan) {
   return request;
 }
 
+bool Pass::CallUnlessClosed(std::vector<grpc::ClientContext*> contexts,
+                            const std::function<void()>& call) {
+  {
+    MutexLock lock(&mutex_);
+    if (is_closing_) return false;
+    calls_ = std::move(contexts);
+  }
+  call();
+  MutexLock lock(&mutex_);
+  calls_.clear();
+  return !is_closing_ || is_leaving_;
+}
+
 absl::Status Pass::Open() {
   const int64_t start = Now();
   // Who does not answer at all is named at once.
@@ -244,14 +257,17 @@ absl::Status Pass::Open() {
           options_.selection) {
         patience = kLongPatienceNanos;
       }
-      if (is_closing_) return absl::CancelledError("it was closed");
     }
     grpc::ClientContext hello;
     grpc::ClientContext add;
     rpc::Prepare(hello, options_.link->credentials(), kCallTime);
     rpc::Prepare(add, options_.link->credentials(), 4 * kCallTime);
-    absl::StatusOr<std::string> plan =
-        options_.link->Register(hello, add, is_forgotten);
+    absl::StatusOr<std::string> plan;
+    if (!CallUnlessClosed({&hello, &add}, [&] {
+          plan = options_.link->Register(hello, add, is_forgotten);
+        })) {
+      return absl::CancelledError("it was closed");
+    }
     absl::Status status = plan.status();
     if (plan.ok()) {
       has_answered = true;
@@ -259,8 +275,12 @@ absl::Status Pass::Open() {
       OpenReply reply;
       grpc::ClientContext context;
       rpc::Prepare(context, options_.link->credentials(), kCallTime);
-      status = rpc::FromGrpc(
-          options_.link->dispatcher().Open(&context, *request, &reply));
+      if (!CallUnlessClosed({&context}, [&] {
+            status = rpc::FromGrpc(
+                options_.link->dispatcher().Open(&context, *request, &reply));
+          })) {
+        return absl::CancelledError("it was closed");
+      }
       if (status.ok() && reply.phase() == OpenReply::OPEN) {
         OnOpened(reply, *plan, *request);
         return absl::OkStatus();
