@@ -14,6 +14,7 @@ from penstock import (
     _budget,
     _epochs,
     _explain,
+    _impure,
     _read_back,
     _rewrites,
     _tuning,
@@ -246,6 +247,7 @@ def explained(
     """What `Dataset.explain` gives."""
     found = _explain.of_dataset(dataset, seconds, budget, trace, progress)
     found = _read_back.measured(dataset, found, seconds, budget)
+    found = _impure.advised(found)
     return _rewrites.foreseen(dataset, found, budget)
 
 
@@ -347,7 +349,16 @@ def _decide(
     if passes == [] or before._file is None:
         return Decision(dataset._rewriting)
     path = before._file.path
-    found = _rewrites.decide(dataset, passes, may_hide_errors, path, budget)
+
+    def decide(names: list[str] | None) -> Decision:
+        return _rewrites.decide(dataset, names, may_hide_errors, path, budget)
+
+    found = decide(passes)
+    while found.expected and found.is_worse_than(before.expected):
+        # Rows that come in another order each time cannot be kept, for example.
+        tried = [(x, decide(x)) for x in _rewrites.all_but_one(found, passes)]
+        passes, best = max(tried, key=lambda x: x[1].rate_or(before.expected))
+        found = best.declining(found)
     if found.rewriting is None:  # What was rewritten earlier stays so.
         return dataclasses.replace(found, rewriting=dataset._rewriting)
     return found

@@ -18,7 +18,7 @@ from penstock._errors import (
     PenstockError,
 )
 from penstock._location import refused
-from penstock._report import Fix, place_of, to_interval
+from penstock._report import Fix, Interval, place_of, to_interval
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -64,6 +64,33 @@ class Decision:
     # The report of a run that has not been, with the best knobs.
     expected: Json = dataclasses.field(default_factory=dict)
     saves_memory: bool = False
+
+    def applied(self) -> list[Rewrite]:
+        return [each for each in self.rewrites if each.is_applied]
+
+    def rate_or(self, as_it_is: Interval) -> float:
+        """Elements a second; of a plan in which nothing changes, `as_it_is`."""
+        if not self.applied():
+            return as_it_is.middle
+        return to_interval(self.expected.get("expected", {})).middle
+
+    def is_worse_than(self, as_it_is: Interval) -> bool:
+        """Whether the plan as it is gains more by its settings alone."""
+        return as_it_is.middle > _WORTH_IT * self.rate_or(as_it_is)
+
+    def declining(self, more: Decision) -> Decision:
+        """This one, which says why it lacks what `more` rewrites."""
+        why = "settings that it precludes bring more"
+        left_out = [
+            dataclasses.replace(each, why=why, is_applied=False)
+            for each in more.applied()
+            if each.name not in {own.name for own in self.applied()}
+        ]
+        before = [each for each in more.rewrites if not each.is_applied]
+        all_of_them = (*self.rewrites, *left_out, *before)
+        return dataclasses.replace(
+            self, rewrites=tuple(dict.fromkeys(all_of_them))
+        )
 
 
 def passes() -> list[tuple[str, str]]:
@@ -134,6 +161,13 @@ def decide(
         reply.get("expected", {}),
         bool(reply.get("saves_memory", False)),
     )
+
+
+def all_but_one(decision: Decision, names: list[str] | None) -> list[list[str]]:
+    """Passes without one of those that were applied, each in turn."""
+    known = [name for name, _ in passes()] if names is None else names
+    applied = dict.fromkeys(each.name for each in decision.applied())
+    return [[n for n in known if n != left_out] for left_out in applied]
 
 
 def foreseen(

@@ -49,6 +49,35 @@ def explained(tmp_path_factory):
     return one_task().explain(seconds=1.5, trace=path), path
 
 
+# ---- What to do.
+
+
+@pytest.mark.parametrize("is_pure", [False, True])
+def test_python_that_may_be_kept(is_pure):
+    """Whether it may, only the user knows, unless it was said."""
+    function = ps.python_function(sleeps, output_signature=SPEC, pure=is_pure)
+    ds = ps.Dataset.range(50).map(function).batch(5).repeat()
+    e = ds.explain(seconds=1.5)
+    advice = [fix.title for fix in e.fixes if "pure=True" in fix.title]
+    if is_pure:
+        assert advice == []
+    else:
+        (title,) = advice
+        assert "map_1" in title and ".cache()" in title
+        assert e.fixes[0].title == title
+
+
+def test_python_that_draws_is_not_to_be_kept():
+    def draws(x, rng):
+        time.sleep(0.01)
+        return x + rng.integers(10)
+
+    function = ps.python_function(draws, output_signature=SPEC, rng=True)
+    ds = ps.Dataset.range(50).map(function).batch(5).repeat()
+    e = ds.explain(seconds=1.5)
+    assert not any("pure=True" in fix.title for fix in e.fixes)
+
+
 # ---- Which wall.
 
 

@@ -86,6 +86,25 @@ def test_a_filter_that_goes_first_is_faster():
         assert plain(next(it)) == plain(next(other))
 
 
+def test_what_precludes_a_better_cache_is_not_rewritten():
+    """Shuffled first, no row would come where it came before."""
+    ds = (
+        ps.Dataset.range(200)
+        .map(lambda x: ps.exp(ps.sin(ps.zeros((50_000,)) + x)))
+        .shuffle(200)
+        .map(lambda y: y + ps.random_uniform())
+        .batch(10)
+        .repeat()
+    )
+    found = ds.tune(seconds=1.5, memory="1GB").explanation
+    assert [s.node for s in found.settings if s.knob == "cache"] == ["map_1"]
+    shuffled = [r for r in found.rewrites if r.name == "shuffle_before_decode"]
+    assert [r.is_applied for r in shuffled] == [False]
+    assert "bring more" in shuffled[0].why
+    rewrites = ds.tune(seconds=1.5).explanation.rewrites
+    assert any(r.name == shuffled[0].name and r.is_applied for r in rewrites)
+
+
 # ---- Nobody can tell.
 
 

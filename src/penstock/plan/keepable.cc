@@ -45,13 +45,13 @@ std::string WhyDiffers(const Node& node, const std::string& name,
   if (node.has_generator()) {
     return absl::StrCat(name, " calls Python, which may give other rows");
   }
+  if (node.has_instance()) {
+    return absl::StrCat(name, " gives other rows in every pass");
+  }
   for (const Function* function : FunctionsOf(node)) {
     if (function->has_python() && !function->python().is_pure()) {
       return absl::StrCat(name, " calls Python that is not declared pure");
     }
-  }
-  if (node.has_instance()) {
-    return absl::StrCat(name, " gives other rows in every pass");
   }
   if (MayLoseOrder(node) && !OrderOf(node).value_or(is_ordered)) {
     return absl::StrCat(name, " gives its rows in any order");
