@@ -354,14 +354,23 @@ def _decide(
         return _rewrites.decide(dataset, names, may_hide_errors, path, budget)
 
     found = decide(passes)
-    while found.expected and found.is_worse_than(before.expected):
-        # Rows that come in another order each time cannot be kept, for example.
+    # Rows that come in another order each time cannot be kept. Other forecasts
+    # are left to the second run to judge.
+    while (
+        found.is_worse_than(before.expected)
+        and _keeps_rows(before)
+        and not _keeps_rows(_with_rewrites(before, found))
+    ):
         tried = [(x, decide(x)) for x in _rewrites.all_but_one(found, passes)]
         passes, best = max(tried, key=lambda x: x[1].rate_or(before.expected))
         found = best.declining(found)
     if found.rewriting is None:  # What was rewritten earlier stays so.
         return dataclasses.replace(found, rewriting=dataset._rewriting)
     return found
+
+
+def _keeps_rows(found: Explanation) -> bool:
+    return any(setting.knob == "cache" for setting in found.settings)
 
 
 def _begun_with(

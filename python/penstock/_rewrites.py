@@ -80,7 +80,7 @@ class Decision:
 
     def declining(self, more: Decision) -> Decision:
         """This one, which says why it lacks what `more` rewrites."""
-        why = "settings that it precludes bring more"
+        why = "rows could not be kept then, which brings more"
         left_out = [
             dataclasses.replace(each, why=why, is_applied=False)
             for each in more.applied()
