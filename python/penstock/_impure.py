@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
+from penstock import _explain
 from penstock._report import Fix
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ _NOT_PURE = "calls Python that is not declared pure"
 
 def advised(explanation: Explanation) -> Explanation:
     """The explanation, with what `pure=True` or a cache would bring."""
-    fixes = list(explanation.fixes)
     for node in explanation.nodes:
         # For that reason alone, and its own.
         if node.why_not != f"{node.name} {_NOT_PURE}":
@@ -26,16 +25,14 @@ def advised(explanation: Explanation) -> Explanation:
         expected = explanation.what_if(cache=node.name).rate
         if expected.middle < _WORTH_IT * explanation.rate:
             continue
-        fixes.append(
-            Fix(
-                title=f"keep what {node.name} ({node.made_at}) gives: .cache() "
-                "after it, or ps.python_function(f, pure=True) and memory=",
-                why="from the second epoch on, if the same element always has "
-                "the same result: of Python, only you know that",
-                expected=expected,
-                settings=(),
-                needs_the_user=True,
-            )
+        fix = Fix(
+            title=f"keep what {node.name} ({node.made_at}) gives: .cache() "
+            "after it, or ps.python_function(f, pure=True) and memory=",
+            why="from the second epoch on, if the same element always has "
+            "the same result: of Python, only you know that",
+            expected=expected,
+            settings=(),
+            needs_the_user=True,
         )
-    fixes.sort(key=lambda each: -each.expected.middle)
-    return dataclasses.replace(explanation, fixes=tuple(fixes))
+        explanation = _explain.with_fix(explanation, fix)
+    return explanation

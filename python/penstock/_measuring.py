@@ -390,7 +390,7 @@ def _begun_with(
 def _with_rewrites(before: Explanation, decision: Decision) -> Explanation:
     """What was found, with what is expected of the rewritten pipeline."""
     found = dataclasses.replace(before, rewrites=decision.rewrites)
-    if not any(rewrite.is_applied for rewrite in decision.rewrites):
+    if not decision.applied():
         return found
     if not decision.expected:
         # Knobs of the one are none of the other.

@@ -65,10 +65,7 @@ def measured(
         settings=(),
         needs_the_user=True,
     )
-    fixes = sorted(
-        (fix, *explanation.fixes), key=lambda each: -each.expected.middle
-    )
-    return dataclasses.replace(explanation, fixes=tuple(fixes))
+    return _explain.with_fix(explanation, fix)
 
 
 def _with_note(explanation: Explanation, note: str) -> Explanation:

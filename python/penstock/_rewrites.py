@@ -178,7 +178,7 @@ def foreseen(
         return explanation
     path = explanation._file.path
     decision = decide(dataset, None, False, path, budget)
-    applied = [x for x in decision.rewrites if x.is_applied]
+    applied = decision.applied()
     declined = tuple(x for x in decision.rewrites if not x.is_applied)
     expected = to_interval(decision.expected.get("expected", {}))
     fixes = list(explanation.fixes)
