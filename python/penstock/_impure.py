@@ -12,15 +12,12 @@ if TYPE_CHECKING:
 
 # What keeping them has to bring to be advised.
 _WORTH_IT = 1.05
-# Why there is no cache after it, as the engine says it.
-_NOT_PURE = "calls Python that is not declared pure"
 
 
 def advised(explanation: Explanation) -> Explanation:
     """The explanation, with what `pure=True` or a cache would bring."""
     for node in explanation.nodes:
-        # For that reason alone, and its own.
-        if node.why_not != f"{node.name} {_NOT_PURE}":
+        if not node.may_be_cached_if_pure:
             continue
         expected = explanation.what_if(cache=node.name).rate
         if expected.middle < _WORTH_IT * explanation.rate:

@@ -80,7 +80,8 @@ class NodeReport:
     Shares are of all CPU and of the wall time; `visits` is its rows per
     element of the pipeline, `tasks_useful` how many of its tasks were at work.
     `cache_bytes` is how large a cache after it would be at most, and `why_not`
-    why there cannot be one. `padding` is there if it pads.
+    why there cannot be one, which is for want of a word alone where it
+    `may_be_cached_if_pure`. `padding` is there if it pads.
     """
 
     node: int
@@ -105,6 +106,7 @@ class NodeReport:
     cache_bytes: float | None
     inputs: tuple[int, ...]
     padding: Padding | None = None
+    may_be_cached_if_pure: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -273,6 +275,7 @@ def to_node(message: Json) -> NodeReport:
         cache_bytes=_optional(message, "cache_bytes"),
         inputs=tuple(message.get("inputs", ())),
         padding=_to_padding(message.get("padding")),
+        may_be_cached_if_pure=bool(message.get("may_be_cached_if_pure", False)),
     )
 
 

@@ -1,10 +1,16 @@
 #include "penstock/tuner/legality.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "penstock/plan/facts.h"
 
 namespace penstock::tuner {
 namespace {
+
+bool IsUndeclaredPython(const Measured& node) {
+  return node.is_python && !node.is_declared_pure;
+}
 
 // Why rows after this node differ between epochs, or nothing.
 std::string WhyNotTheSame(const Measured& node) {
@@ -12,7 +18,7 @@ std::string WhyNotTheSame(const Measured& node) {
   if (node.is_random) {
     return absl::StrCat(node.name, " gives other rows in every epoch");
   }
-  if (node.is_python && !node.is_declared_pure) {
+  if (IsUndeclaredPython(node)) {
     return absl::StrCat(node.name, " calls Python that is not declared pure");
   }
   if (!facts.is_pure && !facts.draws && !node.is_declared_pure) {
@@ -70,6 +76,18 @@ std::vector<std::string> LookAbove(const Model& model) {
   return cut;
 }
 
+bool IsLegalIfPure(const Model& model, const std::vector<Below>& below,
+                   size_t place) {
+  const Measured& measured = (*model.measured)[place];
+  const NodeModel& node = model.nodes[place];
+  // A function can be declared, a generator cannot.
+  return IsUndeclaredPython(measured) && !measured.is_random &&
+         measured.op != plan::Node::kGenerator && node.inside < 0 &&
+         below[place].repeats.empty() &&
+         std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](int input) { return below[input].differs.empty(); });
+}
+
 }  // namespace
 
 std::vector<CacheLegality> FindCacheLegality(const Model& model) {
@@ -102,6 +120,7 @@ std::vector<CacheLegality> FindCacheLegality(const Model& model) {
       why = absl::StrCat(measured[i].name, " has no end");
     }
     result[i].is_legal = why.empty();
+    result[i].is_legal_if_pure = IsLegalIfPure(model, below, i);
   }
   return result;
 }

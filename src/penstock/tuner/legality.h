@@ -11,6 +11,8 @@ namespace penstock::tuner {
 struct CacheLegality {
   bool is_legal = false;
   std::string why;  // one sentence, of a cache that is not legal
+  // Not legal only since nobody says that the node's own Python is pure.
+  bool is_legal_if_pure = false;
 };
 
 // May a cache stand after each node of the model? By place.

@@ -62,6 +62,30 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
+TEST(FindCacheLegality, OfPythonThatWouldHaveToBePure) {
+  const auto is_python = [](TestNode& n) { n.is_python = true; };
+  const auto is_random = [](TestNode& n) { n.is_random = true; };
+  const TestNode undeclared = With(plan::Node::kMap, is_python);
+  const TestNode shuffle = With(plan::Node::kShuffle, is_random);
+  const auto if_pure = [](TestNode below, TestNode node) {
+    TestRun run;
+    run.nodes = {Source(), std::move(below), std::move(node), Batch()};
+    const std::vector<CacheLegality> found = FindCacheLegality(ModelOf(run));
+    EXPECT_FALSE(found[3].is_legal_if_pure);  // not its own Python
+    return found[2].is_legal_if_pure;
+  };
+  const TestNode map = With(plan::Node::kMap);
+  EXPECT_TRUE(if_pure(map, undeclared));
+  EXPECT_FALSE(if_pure(map, map));
+  EXPECT_FALSE(if_pure(shuffle, undeclared));
+  EXPECT_FALSE(if_pure(undeclared, undeclared));
+  EXPECT_FALSE(if_pure(With(plan::Node::kRepeat), undeclared));
+  EXPECT_FALSE(if_pure(map, With(plan::Node::kGenerator, is_python)));
+  EXPECT_FALSE(if_pure(map, With(plan::Node::kMap, [](TestNode& n) {
+                         n.is_python = n.is_declared_pure = true;
+                       })));
+}
+
 TEST(FindCacheLegality, OfWhatIsInsideFunctionsOrCut) {
   TestRun run;
   TestNode inner = Source();

@@ -80,6 +80,7 @@ void FillNodes(const Model& model, const Diagnosis& diagnosis, Report& report) {
     to->set_cpu_error(from.cpu_error);
     to->set_may_be_cached(legality[from.node].is_legal);
     to->set_why_not(legality[from.node].why);
+    to->set_may_be_cached_if_pure(legality[from.node].is_legal_if_pure);
     to->set_is_python(measured.is_python);
     to->set_cpu_ns(node.cpu.value * 1e9);
     to->set_read_bytes(node.file_bytes.value);
