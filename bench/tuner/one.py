@@ -187,6 +187,7 @@ def peer(case: Case, seconds: float, turns: int) -> Json:
     from library import Peers as Library
 
     lib = Library()
+    seconds = case.seconds or seconds
     auto = {
         name: 0
         if name in case.axes and case.axes[name].kind == "cache"

@@ -128,13 +128,13 @@ def parse() -> argparse.Namespace:
     return arguments
 
 
-def write(rows: list[Json]) -> list[Path]:
-    now = datetime.datetime.now().astimezone()
+def write(rows: list[Json], began: datetime.datetime) -> list[Path]:
+    """What was measured so far; of one run always to the same files."""
     RESULTS.mkdir(exist_ok=True)
     host = platform.node() or "host"
-    stem = RESULTS / f"{now:%Y-%m-%dT%H%M%S}-{host}-tuner"
+    stem = RESULTS / f"{began:%Y-%m-%dT%H%M%S}-{host}-tuner"
     document = {
-        "date": now.isoformat(timespec="seconds"),
+        "date": began.isoformat(timespec="seconds"),
         "host": host,
         "cpus": os.cpu_count(),
         "rows": rows,
@@ -158,6 +158,7 @@ def main() -> int:
         return 0
     if arguments.smoke:
         return smoked([c for c in wanted if c.number in smoke.NUMBERS])
+    written: list[Path] = []
     if arguments.again:
         rows = json.loads(arguments.again.read_text())["rows"]
     else:
@@ -165,16 +166,17 @@ def main() -> int:
             print("bench: the machine is busy; trust ratios, not rates")
         rows = []
         start = time.monotonic()
+        began = datetime.datetime.now().astimezone()
         for i, case in enumerate(wanted):
             at = f"[{i + 1}/{len(wanted)}] {case.number} {case.name}"
             print(f"{at} ...", end="", flush=True)
             rows.append(measured(case, arguments))
+            written = write(rows, began)
             print(f"\r{at}: {verdict.line(rows[-1])}", flush=True)
         print(f"bench: {time.monotonic() - start:.0f} s")
     print("\n" + verdict.table(verdict.all_of(rows)) + "\n")
-    if not arguments.again:
-        for path in write(rows):
-            print(f"bench: wrote {path.relative_to(ROOT)}")
+    for path in written:
+        print(f"bench: wrote {path.relative_to(ROOT)}")
     return int(any("failed" in row for row in rows))
 
 
