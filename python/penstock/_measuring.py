@@ -14,6 +14,7 @@ from penstock import (
     _budget,
     _epochs,
     _explain,
+    _foreseen,
     _impure,
     _read_back,
     _rewrites,
@@ -248,7 +249,7 @@ def explained(
     found = _explain.of_dataset(dataset, seconds, budget, trace, progress)
     found = _read_back.measured(dataset, found, seconds, budget)
     found = _impure.advised(found)
-    return _rewrites.foreseen(dataset, found, budget)
+    return _foreseen.advised(dataset, found, budget)
 
 
 def with_tuning(dataset: Dataset, tuning: Tuning, knobs: Any) -> Dataset:

@@ -18,18 +18,17 @@ from penstock._errors import (
     PenstockError,
 )
 from penstock._location import refused
-from penstock._report import Fix, Interval, place_of, to_interval
+from penstock._report import Interval, place_of, to_interval
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
-    from penstock._explain import Explanation
 
 Json = dict[str, Any]
 
 _MAX_NODES = 1 << 16
 _MAX_PASSES = 64
 # What a rewrite has to bring to be spoken of.
-_WORTH_IT = 1.05
+WORTH_IT = 1.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Decision:
 
     def is_worse_than(self, as_it_is: Interval) -> bool:
         """Whether the plan as it is gains more by its settings alone."""
-        return as_it_is.middle > _WORTH_IT * self.rate_or(as_it_is)
+        return as_it_is.middle > WORTH_IT * self.rate_or(as_it_is)
 
     def declining(self, more: Decision) -> Decision:
         """This one, which says why it lacks what `more` rewrites."""
@@ -168,36 +167,6 @@ def all_but_one(decision: Decision, names: list[str] | None) -> list[list[str]]:
     known = [name for name, _ in passes()] if names is None else names
     applied = dict.fromkeys(each.name for each in decision.applied())
     return [[n for n in known if n != left_out] for left_out in applied]
-
-
-def foreseen(
-    dataset: Dataset, explanation: Explanation, budget: Json
-) -> Explanation:
-    """The explanation, with what rewriting would bring as something to do."""
-    if explanation._file is None:
-        return explanation
-    path = explanation._file.path
-    decision = decide(dataset, None, False, path, budget)
-    applied = decision.applied()
-    declined = tuple(x for x in decision.rewrites if not x.is_applied)
-    expected = to_interval(decision.expected.get("expected", {}))
-    fixes = list(explanation.fixes)
-    if (
-        decision.rewriting != explanation._rewriting
-        and expected.middle > _WORTH_IT * explanation.expected.middle
-    ):
-        fix = Fix(
-            title="rewrite it: " + "; ".join(map(str, applied)),
-            why="with the best settings for that; Dataset.tune() does it",
-            expected=expected,
-            settings=(),
-            needs_the_user=False,
-        )
-        best = fixes[0].expected.middle if fixes else 0.0
-        fixes.insert(0 if expected.middle > best else len(fixes), fix)
-    return dataclasses.replace(
-        explanation, fixes=tuple(fixes), rewrites=declined
-    )
 
 
 def why_not(dataset: Dataset, rewriting: Json) -> str:

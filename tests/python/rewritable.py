@@ -45,6 +45,22 @@ def seldom():
     return pairs(10**8).map(work).filter(lambda i, y: i % 100 == 0)
 
 
+def crawled(count=200):
+    """A label and something costly by one function; few labels are wanted."""
+
+    def decoded(x):
+        label = ps.strings.to_number(ps.strings.as_string(x), ps.int64)
+        many = ps.take(TABLE, x % 50) * np.ones(2000, np.float32)
+        return {"label": label, "many": ps.exp(ps.sin(many))}
+
+    return (
+        numbers(count)
+        .map(decoded)
+        .shuffle(20, seed=3)
+        .filter(lambda x: x["label"] % 20 == 0)
+    )
+
+
 # A pipeline that the pass helps, by its name.
 PROFITING = {
     "drop_no_ops": lambda n: numbers(n).batch(2).unbatch().skip(0).batch(50),
@@ -71,6 +87,7 @@ PROFITING = {
 
 PIPELINES = {
     **{f"profits_by_{name}": make for name, make in PROFITING.items()},
+    "a_part_of_a_map": crawled,
     "nothing_to_do": lambda n: numbers(n).batch(7),
     "several": lambda n: (
         pairs(n)

@@ -15,6 +15,7 @@ from rewritable import (
     PROFITING,
     TABLE,
     after,
+    crawled,
     filtered,
     names,
     numbers,
@@ -197,6 +198,21 @@ def test_errors_are_hidden_only_where_that_is_allowed(kept):
     again = made.tune(seconds=0.3)
     assert again._rewriting is None
     assert rows(again) == rows(ds)
+
+
+def test_a_filter_that_needs_a_part_of_a_map_goes_before_it(kept):
+    ds = crawled(10**8)
+    e = ds.explain(seconds=1)
+    (refused,) = (x for x in e.rewrites if x.name == "push_filter")
+    assert "map_1 may fail" in refused.why
+    fix = next(fix for fix in e.fixes if "may_hide_errors" in fix.why)
+    assert fix.needs_the_user
+    assert "push_filter: map_1 (" in fix.title
+    assert fix.expected.middle > 2 * e.expected.middle
+    made = ds.tune(seconds=1, may_hide_errors=True)
+    order = names(made)
+    assert order.index("filter_3") < order.index("map_1")
+    assert rows(made.take(50)) == rows(ds.take(50))
 
 
 def test_tuned_again(kept):

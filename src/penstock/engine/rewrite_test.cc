@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "penstock/data/chunk_testing.h"
@@ -29,7 +30,7 @@ using plan::RewriteOptions;
 using plan::Rewritten;
 
 // What elements of a plan are made of; tells which operators fit.
-enum class Kind { kNumber, kPair, kBatch, kBatchOfPairs, kImage };
+enum class Kind { kNumber, kPair, kBatch, kBatchOfPairs, kImage, kLabelled };
 
 struct Made {
   Plan plan;
@@ -104,6 +105,19 @@ Function ToImage(bool may_fail) {
   return f.Return(f.Call("true_divide", {floats, f.Int(255)}));
 }
 
+// x -> (a label, 100 items): the label of 1 in 7 is an error, if it may fail.
+Function ToLabelled(bool may_fail) {
+  FunctionBuilder f("to_labelled");
+  const auto x = f.Arg(0);
+  const auto digit = f.Call("mod", {x, f.Int(7)});
+  const auto label =
+      may_fail ? f.Call("take", {f.Constant(Vector({9, 4, 7, 1, 2, 8})), digit})
+               : f.Call("add", {digit, f.Int(1)});
+  const std::vector<int64_t> many(100, 3);
+  return f.ReturnTuple(
+      {label, f.Call("multiply", {x, f.Constant(Vector(many))})});
+}
+
 Function ImageSum() {
   FunctionBuilder f("image_sum");
   plan::Attr whole;
@@ -163,7 +177,8 @@ class Generator final {
     if (Below(2) == 0) return options;
     for (int i = 0; i < plan.nodes_size(); ++i) {
       options.measured[plan::NodeName(plan, i)] = {
-          100, static_cast<double>(1 + Below(1000))};
+          static_cast<double>(1 + Below(200)),
+          static_cast<double>(1 + Below(1000))};
     }
     return options;
   }
@@ -201,6 +216,10 @@ class Generator final {
         if (Below(2) == 0) return {Map(std::move(made.plan), ImageSum())};
         return {Shuffle(std::move(made.plan), 1 + Below(9), Seed()),
                 Kind::kImage};
+      case Kind::kLabelled:
+        if (Below(4) == 0) return {Map(std::move(made.plan), OfPair(3))};
+        return {Filter(std::move(made.plan), OnFirst(2 + Below(4))),
+                Kind::kLabelled};
       default:
         if (Below(3) == 0) {
           return {Map(std::move(made.plan), Elementwise(made.kind)), made.kind};
@@ -250,7 +269,14 @@ class Generator final {
   }
 
   Made OfNumbers(Plan plan) {
-    switch (Below(17)) {
+    switch (Below(19)) {
+      case 17:
+      case 18: {
+        plan = Map(std::move(plan), ToLabelled(Below(2) == 0));
+        if (Below(3) == 0) plan = Shuffle(std::move(plan), 5, Seed());
+        return {Filter(std::move(plan), OnFirst(2 + Below(4))),
+                Kind::kLabelled};
+      }
       case 15:
         return {Map(Map(std::move(plan), Mod(50)), PythonDouble())};
       case 16:
@@ -379,6 +405,7 @@ void ExpectUnseen(const Plan& plan, const RewriteOptions& options,
   ASSERT_TRUE(rewritten.ok()) << rewritten.status();
   for (const plan::Remark& remark : rewritten->applied) {
     ++(*applied)[remark.pass];
+    if (absl::StrContains(remark.why, "the part")) ++(*applied)["part"];
   }
   if (rewritten->applied.empty()) {
     EXPECT_TRUE(MessageDifferencer::Equals(rewritten->plan, plan));
@@ -417,6 +444,7 @@ TEST(RewriteProperty, ShowsNowhere) {
     RecordProperty(pass.name, applied[pass.name]);
     EXPECT_GE(applied[pass.name], 10) << pass.name;
   }
+  EXPECT_GE(applied["part"], 10) << "of maps, by push_filter";
 }
 
 // Keys that rewriting pins are those that a run would give.

@@ -22,11 +22,25 @@ void ForEachRead(Function::Step& step, Change change) {
   }
 }
 
+std::vector<bool> IsOutput(const Function& function) {
+  std::vector<bool> is_output(function.steps_size(), false);
+  for (uint32_t output : function.outputs()) is_output[output] = true;
+  return is_output;
+}
+
+// Steps that those of `is_needed` need are needed, too.
+void AddWhatTheyRead(const Function& function, std::vector<bool>& is_needed) {
+  for (int i = function.steps_size() - 1; i >= 0; --i) {
+    if (!is_needed[i]) continue;
+    Function::Step step = function.steps(i);
+    ForEachRead(step, [&](uint32_t& read) { is_needed[read] = true; });
+  }
+}
+
 // Which steps something is done with: they are returned, or others read them.
 // Recorded functions have a step for each argument, read or not.
 std::vector<bool> ReadSteps(const Function& function) {
-  std::vector<bool> is_read(function.steps_size(), false);
-  for (uint32_t output : function.outputs()) is_read[output] = true;
+  std::vector<bool> is_read = IsOutput(function);
   for (Function::Step step : function.steps()) {
     ForEachRead(step, [&](uint32_t& read) { is_read[read] = true; });
   }
@@ -105,26 +119,19 @@ std::optional<Function> Compose(const Function& first, const Function& second) {
   return both;
 }
 
-absl::StatusOr<Function> WithoutDeadSteps(
-    Function function, absl::Span<const penstock::TensorSpec> arguments,
-    absl::Span<const penstock::TensorSpec> bound) {
-  if (IsRandom(function)) return function;
-  PENSTOCK_ASSIGN_OR_RETURN(const std::vector<StepFacts> facts,
-                            FindStepFacts(function, arguments, bound));
-  std::vector<bool> is_needed(function.steps_size(), false);
-  for (uint32_t output : function.outputs()) is_needed[output] = true;
-  for (int i = function.steps_size() - 1; i >= 0; --i) {
-    is_needed[i] = is_needed[i] || facts[i].may_fail;
-    if (!is_needed[i]) continue;
-    ForEachRead(*function.mutable_steps(i),
-                [&](uint32_t& read) { is_needed[read] = true; });
-  }
+std::vector<bool> NeededSteps(const Function& function) {
+  std::vector<bool> is_needed = IsOutput(function);
+  AddWhatTheyRead(function, is_needed);
+  return is_needed;
+}
+
+Function OnlySteps(const Function& function, const std::vector<bool>& stays) {
   Function pruned = function;
   pruned.clear_steps();
   pruned.clear_outputs();
   std::vector<uint32_t> numbers(function.steps_size(), 0);
   for (int i = 0; i < function.steps_size(); ++i) {
-    if (!is_needed[i]) continue;
+    if (!stays[i]) continue;
     numbers[i] = static_cast<uint32_t>(pruned.steps_size());
     Function::Step& added = *pruned.add_steps() = function.steps(i);
     ForEachRead(added, [&](uint32_t& read) { read = numbers[read]; });
@@ -133,6 +140,20 @@ absl::StatusOr<Function> WithoutDeadSteps(
     pruned.add_outputs(numbers[output]);
   }
   return pruned;
+}
+
+absl::StatusOr<Function> WithoutDeadSteps(
+    Function function, absl::Span<const penstock::TensorSpec> arguments,
+    absl::Span<const penstock::TensorSpec> bound) {
+  if (IsRandom(function)) return function;
+  PENSTOCK_ASSIGN_OR_RETURN(const std::vector<StepFacts> facts,
+                            FindStepFacts(function, arguments, bound));
+  std::vector<bool> is_needed = IsOutput(function);
+  for (int i = 0; i < function.steps_size(); ++i) {
+    if (facts[i].may_fail) is_needed[i] = true;
+  }
+  AddWhatTheyRead(function, is_needed);
+  return OnlySteps(function, is_needed);
 }
 
 ElementSpec TupleOfTensors(int count) {

@@ -35,6 +35,13 @@ void SetOrigin(Function& function, const std::string& node,
 // values. REQUIRES: both are native, and say where their steps come from.
 std::optional<Function> Compose(const Function& first, const Function& second);
 
+// By step: whether an output needs it.
+std::vector<bool> NeededSteps(const Function& function);
+
+// The function with these steps alone. REQUIRES: outputs and steps that stay
+// need none that goes; it is native and not random.
+Function OnlySteps(const Function& function, const std::vector<bool>& stays);
+
 // Steps that nobody reads left out, unless they may fail: their errors are
 // seen. REQUIRES: it is native; steps of a random function keep their numbers
 // and stay.

@@ -105,9 +105,7 @@ class Forecaster final {
     }
     for (int i = 0; i < last.nodes_size(); ++i) before_.push_back(FlowOf(i));
     for (const Snapshot::Node& node : planned.nodes) {
-      for (const std::string& part : facts_[node.name()].parts) {
-        if (!IsFree(part)) ++shares_[BaseOf(part)];
-      }
+      for (const std::string& part : PartsOf(node)) ++shares_[BaseOf(part)];
     }
     for (const Snapshot::Node& node : planned.nodes) Add(node);
   }
@@ -163,6 +161,18 @@ class Forecaster final {
     return found->second;
   }
 
+  // Those whose work counts: what a filter does of a map before it is small.
+  std::vector<std::string> PartsOf(const Snapshot::Node& node) {
+    std::vector<std::string> parts;
+    for (const std::string& part : facts_[node.name()].parts) {
+      const std::optional<int> place = Find(part);
+      if (!place.has_value() || IsFree(part)) continue;
+      const bool is_of_map = seen_.back().nodes(*place).op() == Node::kMap;
+      if (node.op() != Node::kFilter || !is_of_map) parts.push_back(part);
+    }
+    return parts;
+  }
+
   void Add(const Snapshot::Node& node) {
     Rule rule;
     Flow flow;
@@ -197,9 +207,8 @@ class Forecaster final {
       rule.bytes =
           was.row_bytes > 0 ? rule.rows * flow.row_bytes / was.row_bytes : 1;
     }
-    for (const std::string& part : facts_[node.name()].parts) {
+    for (const std::string& part : PartsOf(node)) {
       const std::optional<int> place = Find(part);
-      if (!place.has_value() || IsFree(part)) continue;
       const Flow& was = before_[*place];
       double less = was.in > 0 ? std::min(1.0, flow.in / was.in) : 1;
       if (node.op() == Node::kShuffle && was.row_bytes > 0) {

@@ -6,7 +6,8 @@
 // through to it. Work that two nodes did is done by the one that they became,
 // nodes that are gone cost nothing, and no node costs more than it did. Where a
 // pass leaves out some steps of a function, that is not counted: the forecast
-// is rather too low.
+// is rather too low. Nor is the small part of a map that a filter does before
+// it (push_filter).
 #pragma once
 
 #include <string>

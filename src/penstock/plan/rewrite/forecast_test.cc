@@ -77,8 +77,10 @@ std::map<std::string, Snapshot::Node> After(const Plan& plan,
                                             const std::vector<Count>& counts,
                                             const std::string& pass,
                                             Snapshot* last = nullptr) {
+  const std::vector<Snapshot> seen = Seen(plan, counts);
   plan::RewriteOptions options;
   options.only = {pass};
+  options.measured = plan::MeasuredOf(seen.back());
   const auto rewritten = plan::Rewrite(plan, options);
   EXPECT_TRUE(rewritten.ok() && !rewritten->applied.empty());
   plan::Planned planned;
@@ -86,8 +88,7 @@ std::map<std::string, Snapshot::Node> After(const Plan& plan,
   planned.fingerprint = plan::Fingerprint(rewritten->plan);
   planned.nodes = NodesOf(rewritten->plan);
   planned.root = static_cast<uint32_t>(planned.nodes.size()) - 1;
-  const std::vector<Snapshot> made =
-      plan::Forecast(Seen(plan, counts), planned);
+  const std::vector<Snapshot> made = plan::Forecast(seen, planned);
   EXPECT_EQ(made.size(), 2u);
   std::map<std::string, Snapshot::Node> nodes;
   for (const Snapshot& snapshot : made) {
@@ -114,6 +115,20 @@ TEST(ForecastTest, AMapAfterAFilterSeesFewerRows) {
   EXPECT_EQ(nodes.at("enumerate_1").rows(), 2000u);
   // What is saved is not the process's either.
   EXPECT_EQ(last.process().engine_cpu_ns(), 2000u + 20 + 40 + 10'000 + 600);
+}
+
+TEST(ForecastTest, TheSmallPartOfAMapThatAFilterDoesIsNotCounted) {
+  FunctionBuilder f("labelled");
+  const auto many = f.Constant(Vector(std::vector<int64_t>(1000, 1)));
+  const Function labelled =
+      f.ReturnTuple({f.Call("add", {f.Arg(0), f.Int(1)}),
+                     f.Call("multiply", {f.Arg(0), many})});
+  const Plan plan = Filter(Map(Range(10), labelled), FirstIsEven());
+  const auto nodes =
+      After(plan, {{1000, 10}, {1000, 50'000}, {100, 300}}, "push_filter");
+  EXPECT_EQ(nodes.at("map_1").rows(), 200u);
+  EXPECT_EQ(nodes.at("map_1").cpu_ns(), 10'000u);
+  EXPECT_EQ(nodes.at("filter_2").cpu_ns(), 600u);
 }
 
 TEST(ForecastTest, OneNodeDoesTheWorkOfTwo) {

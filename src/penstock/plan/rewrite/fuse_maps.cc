@@ -23,12 +23,6 @@ bool HasRanks(absl::Span<const penstock::TensorSpec> leaves) {
                      [](const auto& leaf) { return leaf.shape.has_rank(); });
 }
 
-// The function as it is to be part of another node's.
-Function Named(const Draft& draft, int id, Function function) {
-  SetOrigin(function, draft.name(id), draft.node(id).made_at());
-  return function;
-}
-
 // The settings of both, if they agree.
 std::optional<Map> SettingsOf(const Map& first, const Map& second) {
   if (first.has_parallelism() && second.has_parallelism() &&
@@ -71,8 +65,8 @@ bool FuseTwoMaps(Draft& draft, int id, PassContext& context) {
       !HasRanks(draft.leaves(id))) {
     return false;
   }
-  const std::optional<Function> composed =
-      Compose(Named(draft, below, *first), Named(draft, id, *second));
+  const std::optional<Function> composed = Compose(
+      NamedFunction(draft, below, *first), NamedFunction(draft, id, *second));
   if (!composed.has_value()) return false;
   absl::StatusOr<Function> function =
       WithoutDeadSteps(*composed, arguments, draft.bound());
@@ -114,8 +108,8 @@ bool FuseTwoFilters(Draft& draft, int id, PassContext& context) {
     return false;
   }
   // Both predicates have the same arguments: the second's steps follow.
-  Function both = Named(draft, below, *first);
-  const Function more = Named(draft, id, *second);
+  Function both = NamedFunction(draft, below, *first);
+  const Function more = NamedFunction(draft, id, *second);
   const auto offset = static_cast<uint32_t>(both.steps_size());
   const auto origins = static_cast<uint32_t>(both.origins_size());
   both.mutable_origins()->MergeFrom(more.origins());

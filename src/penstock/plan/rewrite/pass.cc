@@ -6,6 +6,7 @@
 #include "penstock/plan/convert.h"
 #include "penstock/plan/expect.h"
 #include "penstock/plan/infer.h"
+#include "penstock/plan/rewrite/compose.h"
 #include "penstock/plan/rewrite/function_facts.h"
 
 namespace penstock::plan {
@@ -116,6 +117,11 @@ const Function* NativePredicateOf(const Node& node) {
     return nullptr;
   }
   return &node.filter().predicate();
+}
+
+Function NamedFunction(const Draft& draft, int id, Function function) {
+  SetOrigin(function, draft.name(id), draft.node(id).made_at());
+  return function;
 }
 
 bool MayGiveErrors(const Draft& draft, int id) {

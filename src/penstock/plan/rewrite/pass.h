@@ -64,6 +64,9 @@ const Function* NativeMapOf(const Node& node);
 // The predicate of a native filter, else null.
 const Function* NativePredicateOf(const Node& node);
 
+// A function of the node as it is to be part of another node's.
+Function NamedFunction(const Draft& draft, int id, Function function);
+
 // Whether a row after the node may be an error.
 bool MayGiveErrors(const Draft& draft, int id);
 

@@ -28,21 +28,17 @@ constexpr int kMaxChanges = 100;
 constexpr int kMaxRewrittenNodes = 2000;
 
 constexpr std::array<Pass, 7> kPasses = {{
-    {"drop_no_ops", "Nodes that change nothing are left out.", false, false},
-    {"push_filter", "Filters go before maps whose results they do not need.",
-     false, false},
+    {"drop_no_ops", "Nodes that change nothing are left out.", false},
+    {"push_filter", "Filters go before maps of which they need little.", false},
     {"project_early",
-     "Components that nobody reads are neither computed nor held.", false,
-     true},
+     "Components that nobody reads are neither computed nor held.", true},
     {"shuffle_before_decode", "Shuffles hold rows before maps enlarge them.",
-     true, true},
-    {"vectorize_pairs", "Batches made only to be taken apart are not made.",
-     false, false},
-    {"growers_last", "Casts to larger items wait until after a shuffle.", false,
      true},
-    // Last: nothing can go between two maps that are one.
-    {"fuse_maps", "Maps, and filters, one after the other become one.", false,
+    {"vectorize_pairs", "Batches made only to be taken apart are not made.",
      false},
+    {"growers_last", "Casts to larger items wait until after a shuffle.", true},
+    // Last: nothing can go between two maps that are one.
+    {"fuse_maps", "Maps, and filters, one after the other become one.", false},
 }};
 
 constexpr std::array<TryAt, kPasses.size()> kActions = {

@@ -72,7 +72,6 @@ struct Rewritten {
 struct Pass {
   const char* name;
   const char* description;  // one line
-  bool needs_measurement;   // does more with RewriteOptions.measured
   bool saves_memory;        // less is held at once, however fast that is
 };
 

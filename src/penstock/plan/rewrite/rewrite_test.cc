@@ -106,10 +106,9 @@ Function RandomPair() {
 // bytes -> float32 of 1,000 items
 Function ToFloats() {
   FunctionBuilder f("to_floats");
-  std::vector<int64_t> many(1000, 1);
-  const auto small =
-      f.Call("cast", {f.Call("multiply", {f.Arg(0), f.Constant(Vector(many))})},
-             {{"dtype", DTypeAttr(plan::UINT8)}});
+  const auto many = f.Constant(Vector(std::vector<int64_t>(1000, 1)));
+  const auto small = f.Call("cast", {f.Call("multiply", {f.Arg(0), many})},
+                            {{"dtype", DTypeAttr(plan::UINT8)}});
   const auto floats =
       f.Call("cast", {small}, {{"dtype", DTypeAttr(plan::FLOAT32)}});
   return f.Return(f.Call("true_divide", {floats, f.Int(255)}));
@@ -284,15 +283,17 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
-// Of a node of `plan`, how many calls its function has.
+int NumCalls(const Function& function) {
+  int calls = 0;
+  for (const auto& step : function.steps()) calls += step.has_call() ? 1 : 0;
+  return calls;
+}
+
+// Of a map of `plan`, how many calls its function has.
 int NumCalls(const Plan& plan, const std::string& name) {
   for (int i = 0; i < plan.nodes_size(); ++i) {
     if (plan::NodeName(plan, i) != name) continue;
-    int calls = 0;
-    for (const auto& step : plan.nodes(i).map().function().steps()) {
-      calls += step.has_call() ? 1 : 0;
-    }
-    return calls;
+    return NumCalls(plan.nodes(i).map().function());
   }
   return -1;
 }
@@ -325,6 +326,88 @@ TEST(PushFilter, AdvisesWhereErrorsWouldHide) {
   options.may_hide_errors = true;
   EXPECT_EQ(Chain(RewriteOrDie(plan, options).plan),
             "range_0 enumerate_1 filter_3 map_2");
+}
+
+// x -> (x + 1, many items): a label, and what is costly.
+struct Labelled {
+  bool is_label_sure = true;
+  bool is_rest_sure = true;
+  bool is_label_of_all = false;
+};
+
+Function Label(const Labelled& how) {
+  FunctionBuilder f("labelled");
+  const auto x = f.Arg(0);
+  const auto look_up = [&](FunctionBuilder::Step at) {
+    return f.Call("take", {f.Constant(Vector({1, 2, 3})), at});
+  };
+  auto many =
+      f.Call("multiply", {how.is_rest_sure ? x : look_up(x),
+                          f.Constant(Vector(std::vector<int64_t>(1000, 1)))});
+  auto label = f.Call("add", {how.is_label_sure ? x : look_up(x), f.Int(1)});
+  if (how.is_label_of_all) label = f.Call("sum", {many});
+  return f.ReturnTuple({label, many});
+}
+
+// The chain after push_filter, of 1,000 rows of which `kept` are left.
+plan::Rewritten Pushed(const Plan& plan, double kept,
+                       bool may_hide_errors = false) {
+  plan::RewriteOptions options = Only("push_filter");
+  options.may_hide_errors = may_hide_errors;
+  options.measured["map_1"] = {1000, 8};
+  options.measured["filter_2"] = {kept, 8};
+  return RewriteOrDie(plan, options);
+}
+
+TEST(PushFilter, DoesTheSmallPartOfAMapFirst) {
+  const Plan plan = Filter(Map(Range(9), Label({})), RecordedFirstIsEven());
+  const plan::Rewritten rewritten = Pushed(plan, 200);
+  EXPECT_EQ(Chain(rewritten.plan), "range_0 filter_2 map_1");
+  // x + 1, mod and equal: nothing of the many.
+  const Function& predicate = rewritten.plan.nodes(1).filter().predicate();
+  EXPECT_EQ(NumCalls(predicate), 3);
+  EXPECT_EQ(NumCalls(rewritten.plan, "map_1"), 2);
+}
+
+TEST(PushFilter, DoesNoPartTwiceForLittle) {
+  const std::string as_it_was = "range_0 map_1 filter_2";
+  const Plan plan = Filter(Map(Range(9), Label({})), RecordedFirstIsEven());
+  EXPECT_EQ(Chain(Pushed(plan, 900).plan), as_it_was);
+  EXPECT_EQ(Chain(RewriteOrDie(plan, Only("push_filter")).plan), as_it_was);
+  const Plan costly = Filter(Map(Range(9), Label({.is_label_of_all = true})),
+                             RecordedFirstIsEven());
+  EXPECT_EQ(Chain(Pushed(costly, 200).plan), as_it_was);
+}
+
+TEST(PushFilter, HidesNoErrorOfTheRestOfAMap) {
+  const Plan plan = Filter(Map(Range(9), Label({.is_rest_sure = false})),
+                           RecordedFirstIsEven());
+  const plan::Rewritten refused = Pushed(plan, 200);
+  EXPECT_EQ(Chain(refused.plan), "range_0 map_1 filter_2");
+  ASSERT_EQ(refused.declined.size(), 1);
+  EXPECT_EQ(plan::ToString(refused.declined[0]),
+            "push_filter: map_1, filter_2: map_1 may fail, and errors of "
+            "elements that are left out would not be seen; it would run 5.0 "
+            "times less often; allow it with may_hide_errors");
+  EXPECT_EQ(Chain(Pushed(plan, 200, true).plan), "range_0 filter_2 map_1");
+}
+
+TEST(PushFilter, MayFailInThePartThatIsDoneAnyway) {
+  const Plan plan = Filter(Map(Range(9), Label({.is_label_sure = false})),
+                           RecordedFirstIsEven());
+  EXPECT_EQ(Chain(Pushed(plan, 200).plan), "range_0 filter_2 map_1");
+}
+
+// A filter behind a shuffle of what a map enlarges: the shuffle goes first, and
+// the filter after it.
+TEST(PushFilter, FollowsAShuffle) {
+  const Plan plan =
+      Filter(Shuffle(Map(Range(9), Label({})), 5), RecordedFirstIsEven());
+  plan::RewriteOptions options;
+  options.measured["map_1"] = {1000, 8000};
+  options.measured["filter_3"] = {200, 8000};
+  EXPECT_EQ(Chain(RewriteOrDie(plan, options).plan),
+            "range_0 shuffle_2 filter_3 map_1");
 }
 
 TEST(ShuffleBeforeDecode, NeedsSizes) {
