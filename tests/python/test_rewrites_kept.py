@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rewritable import (
     PASSES,
@@ -27,6 +28,8 @@ from rewritable import (
 
 import penstock as ps
 from penstock import _measuring, _rewrites, _tuning
+
+ONES = np.ones(5000, np.float32)
 
 
 @pytest.fixture
@@ -213,6 +216,23 @@ def test_a_filter_that_needs_a_part_of_a_map_goes_before_it(kept):
     order = names(made)
     assert order.index("filter_3") < order.index("map_1")
     assert rows(made.take(50)) == rows(ds.take(50))
+
+
+@pytest.mark.parametrize("items", [2, 2000])
+def test_a_call_that_makes_much_is_no_small_part(items):
+    schema = {"label": ps.int64, "many": ps.TensorSpec((items,), ps.float32)}
+    texts = [
+        json.dumps({"label": i, "many": [0.5] * items}) for i in range(100)
+    ]
+
+    def parsed(text):
+        read = ps.io.decode_json(text, schema)
+        return {**read, "more": ps.exp(ps.sum(read["many"]) * ONES)}
+
+    ds = ps.Dataset.from_list(texts).repeat().map(parsed)
+    e = ds.filter(lambda x: x["label"] % 20 == 0).explain(seconds=0.5)
+    fixes = [fix for fix in e.fixes if "push_filter" in fix.title]
+    assert bool(fixes) == (items == 2)
 
 
 def test_tuned_again(kept):

@@ -295,6 +295,72 @@ TEST(Cases, ACacheThatDoesNotFit) {
   EXPECT_GT(other.bound.rate.middle, choice.bound.rate.middle);
 }
 
+TestNode Ready(int64_t rows, double row_bytes) {
+  TestNode prefetch = Map("prefetch", 1e-9, row_bytes, 1);
+  prefetch.op = plan::Node::kPrefetch;
+  prefetch.is_sequential = true;
+  prefetch.rows_per_chunk = 1;
+  prefetch.buffer_rows = rows;
+  return prefetch;
+}
+
+// Also case 9: rows that are ready save waits, rows that are kept save work.
+TEST(Cases, BuffersGiveWayToACacheThatDoesNotFit) {
+  TestRun run = Images();
+  run.cores = 2;
+  run.memory_bytes = 1e9;
+  for (int i = 0; i < 3; ++i) run.nodes[i].cardinality = 2000;  // 1.2 GB
+  run.nodes.push_back(Ready(2, 600e3 * 64));
+  // Some elements take long, so that more of them would be ready.
+  run.nodes.back().slow_share = 0.05;
+  run.nodes.back().slow_factor = 50;
+  const Model model = ModelOf(run);
+  const auto most =
+      KnobsOf(model, ChoiceOf(model, {.may_cache = false}), "prefetch")
+          .buffer_rows()
+          .value();
+  EXPECT_GE(most, 4);
+  const Choice choice = ChoiceOf(model);
+  ASSERT_TRUE(choice.cache);
+  EXPECT_LT(KnobsOf(model, choice, "prefetch").buffer_rows().value(), most);
+  EXPECT_FALSE(choice.is_over_memory);
+
+  // Not for next to nothing.
+  TestRun small = run;
+  small.nodes.back().row_bytes = 1000;
+  const Model other = ModelOf(small);
+  const Choice same = ChoiceOf(other);
+  ASSERT_TRUE(same.cache);
+  EXPECT_LT(same.cache->cache->fraction, 1);
+  EXPECT_GE(KnobsOf(other, same, "prefetch").buffer_rows().value(), most);
+
+  run.nodes.back().chosen_by = plan::USER;  // as many as there were
+  run.nodes.back().buffer_rows = most;
+  const Choice pinned = ChoiceOf(ModelOf(run));
+  ASSERT_TRUE(pinned.cache);
+  EXPECT_LT(pinned.cache->cache->fraction,
+            choice.cache->cache->fraction - 2 * 600e3 * 64 / 1.2e9);
+}
+
+// Large rows that go by fast are taken while the processor has them still.
+TEST(Cases, FastLargeRowsAreNotHeldInMany) {
+  const auto rows_ready = [](double row_seconds) {
+    TestRun run;
+    TestNode work = Map("work", row_seconds, 5e6, 1);
+    work.rows_per_chunk = 1;
+    run.nodes = {Source(1000, 1), work, Ready(2, 5e6)};
+    run.nodes.back().slow_share = 0.05;
+    run.nodes.back().slow_factor = 50;
+    run.rate = 1 / row_seconds;
+    const Model model = ModelOf(run);
+    return KnobsOf(model, ChoiceOf(model, {.may_cache = false}), "prefetch")
+        .buffer_rows()
+        .value();
+  };
+  EXPECT_LE(rows_ready(1e-3), 3);  // 5 GB/s
+  EXPECT_GE(rows_ready(1e-1), 4);
+}
+
 // Case 10.
 TEST(Cases, RecordsAreCachedButDecodingIsTheWall) {
   TestRun run = Images();
@@ -376,12 +442,7 @@ TEST(Cases, SlowRowsHoldUpAnOrderedWindow) {
 // Case 18.
 TEST(Cases, AThousandHugeBatchesAreKeptReady) {
   TestRun run = Images();
-  TestNode prefetch = Map("prefetch", 1e-9, 600e3 * 64, 1);
-  prefetch.op = plan::Node::kPrefetch;
-  prefetch.is_sequential = true;
-  prefetch.rows_per_chunk = 1;
-  prefetch.buffer_rows = 1024;
-  run.nodes.push_back(prefetch);
+  run.nodes.push_back(Ready(1024, 600e3 * 64));
   run.resident_bytes = 3e9;
   const Model model = ModelOf(run);
   const Choice choice = ChoiceOf(model, {.may_cache = false});

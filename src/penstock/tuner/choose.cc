@@ -21,6 +21,14 @@ constexpr double kUnknownMemory = 256e6;
 // Shares of the memory that one window or buffer may hold.
 constexpr double kWindowShare = 0.1;
 constexpr double kBufferShare = 0.25;
+// Rows that go by faster are best still in the processor's cache when they are
+// taken, so a buffer of them holds no more than that does.
+constexpr double kFastBytes = 1e9;  // a second
+constexpr double kNearBytes = 16e6;
+// Of all memory, for what the rest was thought too small.
+constexpr double kMarginBesideCache = 0.1;
+// Of what a cache would hold, for which buffers are made the least.
+constexpr double kWorthBuffers = 0.02;
 // What reads of many files may hold, and how near to the best they need to be.
 constexpr double kMostForReads = 512e6;
 constexpr double kSecondsOfReads = 2;  // until each file had its turn
@@ -115,20 +123,31 @@ class Chooser final {
     return draft;
   }
 
+  // Buffers are the least that they can be.
+  void ShrinkBuffers(Draft& draft) const {
+    if (!model_.resources.is_output_pinned) {
+      draft.output_rows = std::min<int64_t>(1, draft.output_rows);
+    }
+    for (size_t i = 0; i < draft.nodes.size(); ++i) {
+      if (IsUsers((*model_.measured)[i].knobs.buffer_rows())) continue;
+      draft.nodes[i].buffer = std::min<int64_t>(1, draft.nodes[i].buffer);
+    }
+  }
+
   // Makes the draft smaller until it holds at most `bytes`: buffers and windows
   // by halves, then tasks. False if the least is still too much.
   bool Shrink(Draft& draft, double bytes) const {
     while (MemoryOf(draft) > bytes) {
       bool is_smaller = false;
-      if (draft.output_rows > 2 && !model_.resources.is_output_pinned) {
-        draft.output_rows = std::max<int64_t>(2, draft.output_rows / 2);
+      if (draft.output_rows > 1 && !model_.resources.is_output_pinned) {
+        draft.output_rows /= 2;
         is_smaller = true;
       }
       for (size_t i = 0; i < draft.nodes.size(); ++i) {
         NodeChoice& choice = draft.nodes[i];
         const plan::NodeKnobs& knobs = (*model_.measured)[i].knobs;
-        if (choice.buffer > 2 && !IsUsers(knobs.buffer_rows())) {
-          choice.buffer = std::max<int64_t>(2, choice.buffer / 2);
+        if (choice.buffer > 1 && !IsUsers(knobs.buffer_rows())) {
+          choice.buffer /= 2;
           is_smaller = true;
         }
         if (choice.window > choice.tasks && !IsUsers(knobs.reorder_rows())) {
@@ -182,6 +201,11 @@ class Chooser final {
       if (place + 1 < model_.nodes.size()) {
         need = std::max(
             need, static_cast<int64_t>(std::min(2 * RowsPerChunk(node), 1e6)));
+      }
+      const double bytes = std::max(1.0, measured.row_bytes);
+      if (rate * node.visits * bytes > kFastBytes) {
+        need = std::min(
+            need, static_cast<int64_t>(std::max(2.0, kNearBytes / bytes)));
       }
       choice.buffer =
           std::min(need, RowsWithin(measured.row_bytes, kBufferShare));
@@ -531,15 +555,29 @@ absl::StatusOr<Choice> Choose(const Model& measured, const Budget& budget) {
   choice.is_over_memory = !before.Shrink(draft, for_rows);
   if (budget.may_cache && has_limit && !choice.is_over_memory) {
     CacheRoom room;
-    if (budget.may_cache_in_memory) {
-      room.memory_bytes =
-          std::max(0.0, for_rows - std::max(before.MemoryOf(draft), held));
-    }
     // Where there is a directory for rows, its disk has been measured.
     const double free = resources.disk_free_bytes.value_or(0);
     const double offered = resources.kept_bytes_per_second ? free : 0;
     room.disk_bytes = std::min(budget.disk_bytes.value_or(offered), free);
-    CachePlan plan = PlaceCache(model, room);
+    const auto place_beside = [&](const Draft& others) {
+      if (budget.may_cache_in_memory) {
+        const double rest = std::max(before.MemoryOf(others), held) +
+                            kMarginBesideCache * memory;
+        room.memory_bytes = std::max(0.0, for_rows - rest);
+      }
+      return PlaceCache(model, room);
+    };
+    CachePlan plan = place_beside(draft);
+    if (plan.best && plan.best->cache->tier == plan::MEMORY &&
+        plan.best->cache->fraction < 1) {
+      // Rows that are ready save waits, rows that are kept save work.
+      Draft least = draft;
+      before.ShrinkBuffers(least);
+      const double more = before.MemoryOf(draft) - before.MemoryOf(least);
+      if (more > kWorthBuffers * plan.best->size_bytes) {
+        plan = place_beside(least);
+      }
+    }
     choice.cache = std::move(plan.best);
     choice.second_cache = std::move(plan.second);
     choice.candidates = std::move(plan.candidates);

@@ -81,9 +81,11 @@ std::optional<Lower> WithPartOf(const Draft& draft, int map, int filter) {
   const std::vector<bool> is_needed = NeededSteps(*both);
   Lower lower;
   for (int i = 0; i < both->steps_size(); ++i) {
-    if (!both->steps(i).has_call()) continue;
+    const Function::Step& step = both->steps(i);
+    if (!step.has_call() && !step.has_part()) continue;
     const bool is_small = IsSmall((*facts)[i].spec);
-    if (is_needed[i]) {
+    // A call makes all of its parts, whoever reads them.
+    if (is_needed[step.has_part() ? step.part().call() : i]) {
       if (!is_small) return std::nullopt;
       continue;
     }
