@@ -21,6 +21,8 @@ constexpr double kMostlyBytes = 0.75;
 constexpr double kKeptError = 0.2;
 // A limit of memory so many times what there is now is worth a line.
 constexpr double kWithinReach = 2;
+// Times the lowest limit: what is so near is felt, too.
+constexpr double kNearlyTheLimit = 1.5;
 
 double Shifted(const Estimate& estimate, double errors) {
   // However uncertain, what was seen to cost something costs something.
@@ -113,7 +115,7 @@ class Solver final {
     AddMemory(Least(limits_));
     double producer = Least(limits_);
     producer = std::min(producer, AddCores(producer));
-    AddHandOvers(producer);
+    AddHandOvers();
     producer = Least(limits_);
     AddConsumer(producer);
     return std::move(limits_);
@@ -327,20 +329,25 @@ class Solver final {
   }
 
   // A small buffer is filled at once, and then one side waits until the other
-  // has woken up. Where nodes are the limit, that time is lost.
-  void AddHandOvers(double others) {
+  // has woken up. Where nodes are the limit, or nearly, that time is lost:
+  // nobody else has work for the cores meanwhile.
+  void AddHandOvers() {
     if (knobs_ != KnobsAre::kInForce || limits_.empty()) return;
-    const Wall wall = std::ranges::min_element(limits_, {}, &Limit::rate)->wall;
-    if (wall != Wall::kTasks && wall != Wall::kSequential &&
-        wall != Wall::kStage) {
-      return;
+    const double least = std::ranges::min(limits_, {}, &Limit::rate).rate;
+    double nodes = kUnlimitedRate;
+    for (const Limit& limit : limits_) {
+      if (limit.wall == Wall::kTasks || limit.wall == Wall::kSequential ||
+          limit.wall == Wall::kStage) {
+        nodes = std::min(nodes, limit.rate);
+      }
     }
+    if (nodes > kNearlyTheLimit * least) return;
     for (size_t i = 0; i < model_.nodes.size(); ++i) {
       const NodeModel& node = model_.nodes[i];
       if (node.buffer_rows <= 0 || node.is_cached) continue;
       const double wakes = node.visits / static_cast<double>(node.buffer_rows);
       Add(Wall::kHandOver, static_cast<int>(i),
-          1 / others + wakes * kWakeSeconds, 1);
+          1 / nodes + wakes * kWakeSeconds, 1);
     }
   }
 

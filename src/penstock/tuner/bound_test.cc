@@ -83,6 +83,14 @@ TEST(FindBound, AFewRowsAtATimeAreWaitedFor) {
   const Bound bound = FindBound(ModelOf(run), KnobsAre::kInForce);
   EXPECT_EQ(bound.wall().wall, Wall::kHandOver);
   EXPECT_NEAR(bound.rate.middle, 1 / (10e-6 + kWakeSeconds / 2), 500);
+  // Cores that are just enough have nothing else to do meanwhile; fewer have.
+  run.cores = 0.95;
+  EXPECT_EQ(FindBound(ModelOf(run), KnobsAre::kInForce).wall().wall,
+            Wall::kHandOver);
+  run.cores = 0.5;
+  EXPECT_EQ(FindBound(ModelOf(run), KnobsAre::kInForce).wall().wall,
+            Wall::kCores);
+  run.cores = 8;
   run.nodes[2].buffer_rows = 200;
   EXPECT_NEAR(FindBound(ModelOf(run), KnobsAre::kInForce).rate.middle, 1e5,
               1500);
