@@ -38,7 +38,7 @@ class Ours:
         self._ps = ps
         self._lib = Library()
         self._case = case
-        self._seconds = case.seconds or seconds
+        self._seconds = seconds
         self._turns = turns
         self._tuned: Any = None
         self._memory: dict[str, int] = {}
@@ -187,7 +187,6 @@ def peer(case: Case, seconds: float, turns: int) -> Json:
     from library import Peers as Library
 
     lib = Library()
-    seconds = case.seconds or seconds
     auto = {
         name: 0
         if name in case.axes and case.axes[name].kind == "cache"
@@ -231,13 +230,14 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     case = find(arguments.number)
+    seconds = case.seconds or arguments.seconds
     absent = case.enter() if case.enter else None
     if absent:
         answer: Json = {"number": case.number, "absent": absent}
     elif arguments.side == "ours":
-        answer = Ours(case, arguments.seconds, arguments.turns).measured()
+        answer = Ours(case, seconds, arguments.turns).measured()
     else:
-        answer = peer(case, arguments.seconds, min(3, arguments.turns))
+        answer = peer(case, seconds, min(3, arguments.turns))
     print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from penstock import _explain, _rewrites
-from penstock._report import Fix, to_interval
+from penstock._report import WORTH_IT, Fix, to_interval
 from penstock._rewrites import Decision
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def advised(
         return found
     bold = decide(True)
     before = safe.rate_or(explanation.expected)
-    if bold.rate_or(explanation.expected) <= _rewrites.WORTH_IT * before:
+    if bold.rate_or(explanation.expected) <= WORTH_IT * before:
         return found
     why = (
         "errors of elements that are left out are then not seen: "
@@ -49,7 +49,7 @@ def _with(
 ) -> Explanation:
     expected = to_interval(decision.expected.get("expected", {}))
     is_known = decision.rewriting == explanation._rewriting
-    least = _rewrites.WORTH_IT * explanation.expected.middle
+    least = WORTH_IT * explanation.expected.middle
     if is_known or expected.middle <= least:
         return explanation
     fix = Fix(

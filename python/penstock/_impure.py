@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock import _explain
-from penstock._report import Fix
+from penstock._report import WORTH_IT, Fix
 
 if TYPE_CHECKING:
     from penstock._explain import Explanation
-
-# What keeping them has to bring to be advised.
-_WORTH_IT = 1.05
 
 
 def advised(explanation: Explanation) -> Explanation:
@@ -20,7 +17,7 @@ def advised(explanation: Explanation) -> Explanation:
         if not node.may_be_cached_if_pure:
             continue
         expected = explanation.what_if(cache=node.name).rate
-        if expected.middle < _WORTH_IT * explanation.rate:
+        if expected.middle < WORTH_IT * explanation.rate:
             continue
         fix = Fix(
             title=f"keep what {node.name} ({node.made_at}) gives: .cache() "

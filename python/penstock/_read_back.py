@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 from penstock import _explain
 from penstock._errors import DeadlineExceededError, FailedPreconditionError
 from penstock._pipeline import without_cache
-from penstock._report import Fix, Interval
+from penstock._report import WORTH_IT, Fix, Interval
 from penstock._report_text import rate
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
     from penstock._explain import Explanation
 
-# What leaving it out has to bring to be advised.
-_WORTH_IT = 1.05
 # Standard errors of an interval.
 _ERRORS = 2.0
 
@@ -46,7 +44,7 @@ def measured(
         why = str(error).partition("\n")[0]
         note = f"what comes without {where} could not be measured: {why}"
         return _with_note(explanation, note)
-    if without.rate < _WORTH_IT * explanation.rate:
+    if without.rate < WORTH_IT * explanation.rate:
         return _with_note(
             explanation,
             f"reading the rows of {where} back is slow, but computing them is "

@@ -177,6 +177,10 @@ _ARGUMENTS = {
 }
 
 
+# Times the rate: what a change has to bring to be spoken of.
+WORTH_IT = 1.05
+
+
 @dataclasses.dataclass(frozen=True)
 class Fix:
     """Something to do, and the rate that is expected of it."""

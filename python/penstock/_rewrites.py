@@ -18,7 +18,7 @@ from penstock._errors import (
     PenstockError,
 )
 from penstock._location import refused
-from penstock._report import Interval, place_of, to_interval
+from penstock._report import WORTH_IT, Interval, place_of, to_interval
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -27,8 +27,6 @@ Json = dict[str, Any]
 
 _MAX_NODES = 1 << 16
 _MAX_PASSES = 64
-# What a rewrite has to bring to be spoken of.
-WORTH_IT = 1.05
 
 
 @dataclasses.dataclass(frozen=True)

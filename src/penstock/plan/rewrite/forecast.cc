@@ -48,11 +48,6 @@ bool HandsOn(uint32_t op) {
   }
 }
 
-bool HasCalls(const Function& function) {
-  return std::any_of(function.steps().begin(), function.steps().end(),
-                     [](const auto& step) { return step.has_call(); });
-}
-
 // What the plan says of a node beyond its description.
 struct Facts {
   std::vector<std::string> parts;  // the nodes whose work it does

@@ -117,6 +117,11 @@ absl::StatusOr<std::vector<StepFacts>> FindStepFacts(
   return facts;
 }
 
+bool HasCalls(const Function& function) {
+  return std::any_of(function.steps().begin(), function.steps().end(),
+                     [](const auto& step) { return step.has_call(); });
+}
+
 bool MayFail(const Function& function,
              absl::Span<const penstock::TensorSpec> arguments,
              absl::Span<const penstock::TensorSpec> bound) {

@@ -31,6 +31,9 @@ absl::StatusOr<std::vector<StepFacts>> FindStepFacts(
 // Neither Python nor one that makes datasets.
 bool IsNative(const Function& function);
 
+// Whether it computes anything.
+bool HasCalls(const Function& function);
+
 // Whether some step may fail; what cannot be looked into may.
 bool MayFail(const Function& function,
              absl::Span<const penstock::TensorSpec> arguments,

@@ -61,11 +61,6 @@ std::optional<double> Saving(const Draft& draft, int map, int filter,
   return before->second.rows / after->second.rows;
 }
 
-bool DoesWork(const Function& function) {
-  return std::any_of(function.steps().begin(), function.steps().end(),
-                     [](const auto& step) { return step.has_call(); });
-}
-
 // The predicate of what the map is given, if it is small beside the map.
 std::optional<Lower> WithPartOf(const Draft& draft, int map, int filter) {
   const Function& function = draft.node(map).map().function();
@@ -110,7 +105,7 @@ std::optional<Lower> FindLower(const Draft& draft, int map, int filter,
     return Lower{
         WithArguments(predicate, *below),
         MayFail(function, draft.leaves(draft.input(map)), draft.bound()),
-        DoesWork(function)};
+        HasCalls(function)};
   }
   if (!saving.has_value() || 1 > kMostKept * *saving) return std::nullopt;
   return WithPartOf(draft, map, filter);
