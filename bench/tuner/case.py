@@ -43,6 +43,9 @@ class Case:
     consumer: Callable[[], Callable[[int], None]] | None = None
     # Of each run; 0: what all have.
     seconds: float = 0
+    # So many times the turns that all have. Where rows go by at the speed of
+    # memory, runs of one setting differ by a third.
+    more_turns: int = 1
     # tf.data can express it.
     has_peer: bool = True
     # Found while it runs, in this many seconds, instead of by tune().

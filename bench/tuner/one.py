@@ -124,7 +124,8 @@ class Ours:
     def _take_turns(self, points: dict[str, Point]) -> dict[str, list[float]]:
         rates: dict[str, list[float]] = {}
         is_long = self._case.online_seconds + self._case.seconds > 5
-        for _ in range(_ONLINE_TURNS if is_long else self._turns):
+        turns = self._turns * self._case.more_turns
+        for _ in range(_ONLINE_TURNS if is_long else turns):
             rates.setdefault("ours", []).append(self._ours())
             # Several ways may have found the same point.
             seen: dict[str, float] = {}
