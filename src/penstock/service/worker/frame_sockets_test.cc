@@ -120,7 +120,8 @@ TEST_F(FrameSocketsTest, SumsThatAreKnownAreNotMadeAgain) {
   parts->bytes = 800;
   FrameSocket::Frame frame;
   frame.bytes = std::move(parts);
-  frame.done = [](bool) {};
+  std::promise<bool> sent;
+  frame.done = [&sent](bool ok) { sent.set_value(ok); };
   ASSERT_TRUE(socket->Send(std::move(frame)));
   const std::vector<std::pair<size_t, uint32_t>> pieces = {
       {100, io::Crc32c(head)},
@@ -139,6 +140,8 @@ TEST_F(FrameSocketsTest, SumsThatAreKnownAreNotMadeAgain) {
     Receive(client_, size);
     offset += size;
   }
+  // Until then the bytes are the sender's.
+  EXPECT_TRUE(sent.get_future().get());
 }
 
 TEST_F(FrameSocketsTest, WhoHasGoneIsSentNothing) {
