@@ -1,6 +1,7 @@
 // Functions that compute each item from the items at its place.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -35,12 +36,43 @@ struct ComputedIn<Bfloat16> {
 template <typename T>
 using ComputeType = typename ComputedIn<T>::Type;
 
+// Whether Op has a loop of its own for what is computed as float.
+template <typename Op>
+concept HasFloats = requires(float* items) {
+  Op::Floats(items, items, int64_t{1});
+};
+
+// Op::Floats() of items that do not lie together or are no floats, in parts.
+template <typename Op, typename T>
+void FloatsInParts(const std::byte* in, int64_t stride, T* out, int64_t count) {
+  constexpr int64_t kPart = 256;
+  float items[kPart];
+  for (int64_t done = 0; done < count; done += kPart) {
+    const int64_t part = std::min(kPart, count - done);
+    for (int64_t i = 0; i < part; ++i, in += stride) {
+      items[i] = static_cast<float>(*reinterpret_cast<const T*>(in));
+    }
+    Op::Floats(items, items, part);
+    for (int64_t i = 0; i < part; ++i) {
+      out[done + i] = static_cast<T>(items[i]);
+    }
+  }
+}
+
 // out[i] = Op::Do(in[i]); the small floats are computed as float.
 template <typename Op, typename In, typename Out>
 void UnaryLoop(const std::byte* const* in, const int64_t* strides,
                std::byte* out, int64_t count) {
   using C = ComputeType<In>;
   Out* __restrict to = reinterpret_cast<Out*>(out);
+  if constexpr (HasFloats<Op> && std::is_same_v<C, float>) {
+    if constexpr (std::is_same_v<In, float>) {
+      if (strides[0] == sizeof(In)) {
+        return Op::Floats(reinterpret_cast<const float*>(in[0]), to, count);
+      }
+    }
+    return FloatsInParts<Op, In>(in[0], strides[0], to, count);
+  }
   const In* a = reinterpret_cast<const In*>(in[0]);
   if (strides[0] == sizeof(In)) {
     for (int64_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/functions/elementwise.h"
+#include "penstock/functions/float_math.h"
 #include "penstock/functions/groups.h"
 #include "penstock/functions/number.h"
 
@@ -11,6 +12,14 @@ namespace {
 
 template <typename T>
 concept FloatOrComplex = Floating<T> || Complex<T>;
+
+// Items that are computed as float32 are so by a loop of float_math.h.
+template <void (*loop)(const float*, float*, int64_t)>
+struct InVectors {
+  static void Floats(const float* in, float* out, int64_t count) {
+    loop(in, out, count);
+  }
+};
 
 // A function of floats and complex numbers that the standard library has.
 #define PENSTOCK_FLOAT_FUNCTION(Type, name, expression) \
@@ -57,15 +66,16 @@ T Expm1(T x) {
 PENSTOCK_FLOAT_FUNCTION(Sqrt, "sqrt", std::sqrt(x));
 PENSTOCK_FLOAT_FUNCTION(Exp, "exp", std::exp(x));
 PENSTOCK_FLOAT_FUNCTION(Log, "log", std::log(x));
-PENSTOCK_FLOAT_FUNCTION(Log2Op, "log2", Log2(x));
-PENSTOCK_FLOAT_FUNCTION(Log10, "log10", std::log10(x));
-PENSTOCK_FLOAT_FUNCTION(Log1pOp, "log1p", Log1p(x));
-PENSTOCK_FLOAT_FUNCTION(Expm1Op, "expm1", Expm1(x));
-PENSTOCK_FLOAT_FUNCTION(Sin, "sin", std::sin(x));
-PENSTOCK_FLOAT_FUNCTION(Cos, "cos", std::cos(x));
+PENSTOCK_FLOAT_FUNCTION(Log2Op : InVectors<Log2Floats>, "log2", Log2(x));
+PENSTOCK_FLOAT_FUNCTION(Log10 : InVectors<Log10Floats>, "log10", std::log10(x));
+PENSTOCK_FLOAT_FUNCTION(Log1pOp : InVectors<Log1pFloats>, "log1p", Log1p(x));
+PENSTOCK_FLOAT_FUNCTION(Expm1Op : InVectors<Expm1Floats>, "expm1", Expm1(x));
+PENSTOCK_FLOAT_FUNCTION(Sin : InVectors<SinFloats>, "sin", std::sin(x));
+PENSTOCK_FLOAT_FUNCTION(Cos : InVectors<CosFloats>, "cos", std::cos(x));
 PENSTOCK_FLOAT_FUNCTION(Tan, "tan", std::tan(x));
-PENSTOCK_FLOAT_FUNCTION(Tanh, "tanh", std::tanh(x));
-PENSTOCK_FLOAT_FUNCTION(Arctan, "arctan", std::atan(x));
+PENSTOCK_FLOAT_FUNCTION(Tanh : InVectors<TanhFloats>, "tanh", std::tanh(x));
+PENSTOCK_FLOAT_FUNCTION(Arctan
+                        : InVectors<ArctanFloats>, "arctan", std::atan(x));
 #undef PENSTOCK_FLOAT_FUNCTION
 
 // Rounding leaves integers and bools as they are.
