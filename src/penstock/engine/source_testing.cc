@@ -49,6 +49,7 @@ class FakeRun final : public engine::RowSource {
     if (next_ == static_cast<int64_t>(source_.chunks.size())) {
       return engine::Pull::End();
     }
+    counts_->rows += source_.chunks[next_].rows;
     return engine::Pull::Rows(source_.chunks[next_++]);
   }
 

@@ -11,8 +11,11 @@
 namespace penstock::engine {
 namespace {
 
-// Without a given size: chunks held ready.
+// Without a given size: chunks held ready, and the bytes of which no more are
+// pulled. Large rows are best still in the processor's cache when they are
+// taken.
 constexpr size_t kChunksAhead = 4;
+constexpr int64_t kBytesAhead = 16'000'000;
 
 // Pulls the input and keeps what it gave. While a pull is under way the input
 // belongs to the task; otherwise it is touched under the lock alone.
@@ -130,8 +133,10 @@ class Filler final : public Task {
         return Next::kWait;
       } else {
         Held();
+        const int64_t bytes = pull->chunk.NumBytes();
         rows_held_ += pull->chunk.rows;
-        items_.push_back({std::move(pull->chunk), position_, 0});
+        bytes_held_ += bytes;
+        items_.push_back({std::move(pull->chunk), bytes, position_, 0});
       }
       waker = std::exchange(waker_, nullptr);
     }
@@ -142,7 +147,8 @@ class Filler final : public Task {
  private:
   struct Item {
     Chunk chunk;
-    std::string position;  // of the input before the chunk
+    int64_t bytes;         // of the chunk
+    std::string position;  // of the input before it
     int64_t given;
   };
 
@@ -164,7 +170,9 @@ class Filler final : public Task {
       }
     }
     if (buffer_rows_.has_value()) return *buffer_rows_ - rows_held_;
-    return items_.size() < kChunksAhead ? kMaxChunkRows : 0;
+    const bool has_room =
+        items_.size() < kChunksAhead && bytes_held_ < kBytesAhead;
+    return has_room ? kMaxChunkRows : 0;
   }
 
   Chunk TakeFront(int64_t max_rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -173,7 +181,10 @@ class Filler final : public Task {
     Chunk chunk = Slice(item.chunk, item.given, rows);
     item.given += rows;
     rows_held_ -= rows;
-    if (item.given == item.chunk.rows) items_.pop_front();
+    if (item.given == item.chunk.rows) {
+      bytes_held_ -= item.bytes;
+      items_.pop_front();
+    }
     return chunk;
   }
 
@@ -187,6 +198,7 @@ class Filler final : public Task {
   std::unique_ptr<Stream> input_ ABSL_GUARDED_BY(mutex_);
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
   int64_t rows_held_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t bytes_held_ ABSL_GUARDED_BY(mutex_) = 0;  // by chunks not yet given
   uint64_t held_since_ ABSL_GUARDED_BY(mutex_) = Ticks();
   std::string position_ ABSL_GUARDED_BY(mutex_);  // before the last pull
   bool is_pulling_ ABSL_GUARDED_BY(mutex_) = false;

@@ -2,7 +2,8 @@
 //
 //   Order        that of the input
 //   Cardinality  that of the input
-//   Memory       buffer_size elements, or about four chunks if unset
+//   Memory       buffer_size elements; if unset, four chunks, or of large ones
+//                as many as reach 16 MB
 //   Threads      a task pulls the input; the caller takes what is ready
 //   Checkpoint   the input's state before the oldest row not given yet, and
 //                nothing of its own: states fit with and without a prefetch

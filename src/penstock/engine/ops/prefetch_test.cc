@@ -49,6 +49,28 @@ TEST(PrefetchTest, RunsAheadByExactlyItsSize) {
   }
 }
 
+// Four chunks, but of large rows only so many as reach 16 MB.
+TEST(PrefetchTest, WithoutASizeLargeRowsAreFewer) {
+  for (const auto& [row_bytes, ahead] :
+       {std::pair(1000, 4), {6'000'000, 3}, {20'000'000, 1}}) {
+    TestEngine engine;
+    Chunk row;
+    row.rows = 1;
+    row.columns = {MakeColumn<uint8_t>(std::vector<uint8_t>(row_bytes))
+                       .Reshape(1, {row_bytes})};
+    engine.sources().Set("generator", {.chunks = {10, row}});
+    Reader reader(engine,
+                  Prefetch(Generator(TensorOf(plan::UINT8, {row_bytes}))));
+    for (int64_t taken : {1, 2, 3}) {
+      while (reader.Try(1)->is_blocked()) std::this_thread::yield();
+      while (engine.sources().rows_given() < taken + ahead) {
+        std::this_thread::yield();
+      }
+      ASSERT_EQ(engine.sources().rows_given(), taken + ahead) << row_bytes;
+    }
+  }
+}
+
 TEST(PrefetchTest, FailureComesAfterTheRowsBeforeIt) {
   TestEngine engine({.memory_bytes = 1000});
   Reader reader(engine,
