@@ -55,6 +55,8 @@ class Case:
     enter: Callable[[], str | None] | None = None
     # What must be true beside the rate: (what, whether).
     expects: Callable[[Any], list[tuple[str, bool]]] | None = None
+    # Of the best point of the grid: what has to be reached.
+    share: float = 0.95
     # T3's limit for this kind of pipeline.
     error_limit: float = 0.15
 

@@ -71,9 +71,11 @@ int64_t FrameSender::Credit() {
                                options_.max_rows);
   }
   const int64_t share = is_resting_ ? 2 : 1;
+  const int64_t most_bytes =
+      run_ahead_rows_ > 0 ? options_.chosen_bytes : options_.run_ahead_bytes;
   const bool may_run_ahead =
       untaken_frames_ < 2 ||
-      (untaken_bytes_ < options_.run_ahead_bytes / share &&
+      (untaken_bytes_ < most_bytes / share &&
        untaken_frames_ < options_.run_ahead_frames / share &&
        (run_ahead_rows_ == 0 || untaken_rows_ < run_ahead_rows_));
   is_resting_ = !may_run_ahead;

@@ -23,6 +23,8 @@ struct FrameOptions {
   // frames: how far the engine runs ahead of the trainer.
   int64_t run_ahead_bytes = int64_t{32} << 20;
   int64_t run_ahead_frames = 32;
+  // The same where SetRunAheadRows() says how many rows that are.
+  int64_t chosen_bytes = int64_t{256} << 20;
   // Rows of one frame, at most.
   int64_t max_rows = engine::kMaxChunkRows;
   // If set, no row is computed but those asked for and this many after them.

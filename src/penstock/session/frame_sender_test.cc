@@ -252,6 +252,27 @@ TEST_F(FrameSenderTest, BytesLimitRunningAheadToo) {
   EXPECT_EQ(ReadyEvents().size(), 5);
 }
 
+// They are allowed more bytes, and not any number of them.
+TEST_F(FrameSenderTest, ChosenRowsLimitRunningAhead) {
+  FrameOptions options;
+  options.max_rows = 1;
+  options.run_ahead_bytes = 1;
+  Start(LargeRows(100), options);
+  sender_->SetRunAheadRows(7);
+  Demand();
+  EXPECT_EQ(ReadyEvents().size(), 7);
+}
+
+TEST_F(FrameSenderTest, ChosenRowsAreBoundedInBytes) {
+  FrameOptions options;
+  options.max_rows = 1;
+  options.chosen_bytes = 300 << 10;  // four rows of 64 KiB and a fifth
+  Start(LargeRows(100), options);
+  sender_->SetRunAheadRows(7);
+  Demand();
+  EXPECT_EQ(ReadyEvents().size(), 5);
+}
+
 TEST_F(FrameSenderTest, TwoFramesAreAheadHoweverLarge) {
   FrameOptions options;
   options.max_rows = 1;

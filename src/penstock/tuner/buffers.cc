@@ -41,8 +41,13 @@ int64_t OutputRows(const Model& model, double producer) {
     variance = std::max(variance, node.service_cv * node.service_cv /
                                       std::max(1.0, node.visits));
   }
-  return BufferRows(faster > 0 ? slower / faster : 0, std::sqrt(variance),
-                    resources.consumer_cv);
+  const int64_t rows = BufferRows(faster > 0 ? slower / faster : 0,
+                                  std::sqrt(variance), resources.consumer_cv);
+  if (consumer >= producer) return rows;
+  // A consumer that takes n at once and then pauses has a squared variation of
+  // n - 1: all of them are to be ready after its pause.
+  const double cv = std::min(resources.consumer_cv, kMaxCv);
+  return std::max(rows, static_cast<int64_t>(std::ceil(1 + cv * cv)));
 }
 
 double RowsPerChunk(const NodeModel& node) {

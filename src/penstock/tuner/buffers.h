@@ -20,7 +20,8 @@ int64_t BufferRows(double utilisation, double producer_cv, double consumer_cv);
 int64_t HandOverRows(double rate);
 
 // The first for what is ready for the consumer, if the pipeline can give
-// `producer` root elements a second.
+// `producer` root elements a second; for one that is slower than that, also as
+// many as it takes at once.
 int64_t OutputRows(const Model& model, double producer);
 
 // Of a node, on average; at least 1.

@@ -1,5 +1,6 @@
 #include "penstock/tuner/buffers.h"
 
+#include <cmath>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -33,6 +34,20 @@ INSTANTIATE_TEST_SUITE_P(Rules, BufferRowsTest,
                              {"NoNumberIsTooLarge", 9, 1e9, 1e9, 1805},
                          }),
                          [](const auto& info) { return info.param.name; });
+
+TEST(OutputRows, AreWhatASlowerConsumerTakesAtOnce) {
+  Model model;
+  model.resources.consumer_time = Estimate{0.031, 0};
+  model.resources.consumer_cv = std::sqrt(7);  // eight, then a pause
+  EXPECT_EQ(OutputRows(model, 200), 8);
+  model.resources.consumer_cv = 0;
+  EXPECT_EQ(OutputRows(model, 200), 2);
+  model.resources.consumer_cv = 1e9;
+  EXPECT_EQ(OutputRows(model, 200), 101);
+  // What a faster one takes is not there anyway.
+  model.resources.consumer_cv = std::sqrt(7);
+  EXPECT_EQ(OutputRows(model, 1), 2);
+}
 
 TEST(HandOverRows, GrowWithTheRate) {
   EXPECT_EQ(HandOverRows(0), 2);

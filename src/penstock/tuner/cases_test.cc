@@ -1,20 +1,25 @@
 // Pipelines with something wrong in them, and what has to be found and done.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "penstock/tuner/choose.h"
 #include "penstock/tuner/diagnose.h"
 #include "penstock/tuner/measured_testing.h"
+#include "penstock/tuner/propose.h"
 #include "penstock/tuner/what_if.h"
 
 namespace penstock::tuner {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 Choice ChoiceOf(const Model& model, const Budget& budget = {}) {
   absl::StatusOr<Choice> choice = Choose(model, budget);
@@ -478,6 +483,30 @@ TEST(Cases, ABurstyConsumerAndNothingReady) {
   EXPECT_LE(even, 4);
   EXPECT_EQ(DiagnosisOf(model, {.may_cache = false}).wall.wall,
             Wall::kNoOverlap);
+}
+
+// Case 19, while it runs: nobody said how much is ready, and it is too little.
+TEST(Cases, ABurstyConsumerThatWaitsIsGivenMore) {
+  TestRun run = Images();
+  run.nodes[1].parallelism = run.nodes[2].parallelism = 8;
+  run.rate = 28;
+  run.consumer_seconds = 1 / 32.0;
+  run.consumer_cv = std::sqrt(7);
+  run.consumer_wait_share = 0.1;
+  const auto proposed = [&run] {
+    const Model model = ModelOf(run);
+    std::vector<std::string> trials;
+    for (const Proposal& each :
+         Propose(model, ChoiceOf(model, {.may_cache = false}), {})) {
+      if (each.family != KnobKind::kOutputRows) continue;
+      trials.push_back(absl::StrCat(each.from, " to ", each.to));
+    }
+    return trials;
+  };
+  EXPECT_THAT(proposed(), ElementsAre("unset to 8"));
+  run.consumer_wait_share = 0.01;
+  run.rate = 31.7;
+  EXPECT_THAT(proposed(), IsEmpty());
 }
 
 // Case 20.

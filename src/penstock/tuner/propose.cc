@@ -16,6 +16,8 @@ constexpr double kLeastJointGain = 1.03;
 // What is given back must be at least this share of what the family has.
 constexpr double kLeastGivenBack = 0.25;
 constexpr double kAsGood = 0.99;
+// A consumer's time that is worth more rows to be ready.
+constexpr double kWorthBuffering = 0.03;
 
 constexpr KnobKind kFamilies[] = {
     KnobKind::kParallelism, KnobKind::kReadDepth,  KnobKind::kReadBytes,
@@ -123,6 +125,14 @@ Proposal Make(const Model& model, const Choice& choice,
   return proposal;
 }
 
+// The consumer is the slower one, and waits all the same: too little is ready
+// when it comes.
+bool IsHeldUp(const Model& model, const Bound& now) {
+  return now.wall().wall == Wall::kConsumer &&
+         model.consumer_wait_share.value_or(0) > kWorthBuffering &&
+         model.rate.value < (1 - kWorthBuffering) * now.rate.middle;
+}
+
 bool IsAgainstVariance(KnobKind family) {
   return family == KnobKind::kBufferRows || family == KnobKind::kOutputRows ||
          family == KnobKind::kReorderRows;
@@ -132,7 +142,9 @@ bool IsAgainstVariance(KnobKind family) {
 
 std::vector<Proposal> Propose(const Model& model, const Choice& choice,
                               const plan::Knobs& in_force) {
-  const double now = FindBound(model, KnobsAre::kInForce).rate.middle;
+  const Bound bound = FindBound(model, KnobsAre::kInForce);
+  const double now = bound.rate.middle;
+  const bool is_held_up = IsHeldUp(model, bound);
   const bool is_joint = choice.bound.rate.middle >= kLeastJointGain * now;
   // The bound may be far above what is seen, where threads are in each other's
   // way.
@@ -144,9 +156,11 @@ std::vector<Proposal> Propose(const Model& model, const Choice& choice,
     if (proposal.values.empty()) continue;
     if (proposal.predicted >= kLeastGain * now) {
       gains.push_back(std::move(proposal));
-    } else if (amount.is_known && amount.to > amount.from &&
-               (is_joint ||
-                (IsAgainstVariance(family) && amount.to >= 2 * amount.from))) {
+    } else if ((amount.is_known && amount.to > amount.from &&
+                (is_joint || (IsAgainstVariance(family) &&
+                              amount.to >= 2 * amount.from))) ||
+               (is_held_up && family == KnobKind::kOutputRows &&
+                amount.to > amount.from)) {
       proposal.is_support = true;
       supports.push_back(std::move(proposal));
     } else if (amount.to <= (1 - kLeastGivenBack) * amount.from &&
