@@ -244,6 +244,23 @@ class Forecaster final {
     return made;
   }
 
+  // The node whose tasks a node of this rule has: of maps that became one, the
+  // costliest. A cheap one's chunks may not have been worth handing over.
+  static const Snapshot::Node& TasksLike(const Snapshot& snapshot,
+                                         const Rule& rule) {
+    const Snapshot::Node* costliest = &snapshot.nodes(rule.like);
+    if (costliest->op() != Node::kMap) return *costliest;
+    double most = -1;
+    for (const auto& [place, factor] : rule.work) {
+      const Snapshot::Node& part = snapshot.nodes(place);
+      const double work = factor * static_cast<double>(part.self_ns());
+      if (part.op() != Node::kMap || work <= most) continue;
+      most = work;
+      costliest = &part;
+    }
+    return *costliest;
+  }
+
   Snapshot::Node Counted(const Snapshot& snapshot, size_t number) const {
     const Rule& rule = rules_[number];
     const Snapshot::Node& planned = planned_.nodes[number];
@@ -254,13 +271,14 @@ class Forecaster final {
     };
     if (rule.like >= 0) {
       const Snapshot::Node& like = snapshot.nodes(rule.like);
-      node.set_parallelism(like.parallelism());
+      const Snapshot::Node& tasks = TasksLike(snapshot, rule);
+      node.set_parallelism(tasks.parallelism());
       node.set_rows(times(rule.rows, like.rows()));
       node.set_chunks(times(std::min(1.0, rule.rows), like.chunks()));
       node.set_bytes(times(rule.bytes, like.bytes()));
       node.set_largest_row_bytes(like.largest_row_bytes());
-      if (like.has_max_parallelism()) {
-        node.set_max_parallelism(like.max_parallelism());
+      if (tasks.has_max_parallelism()) {
+        node.set_max_parallelism(tasks.max_parallelism());
       }
       if (like.has_read_depth()) node.set_read_depth(like.read_depth());
       if (like.has_queue()) *node.mutable_queue() = like.queue();

@@ -44,6 +44,8 @@ struct Count {
   uint64_t rows;
   uint64_t cpu_ns;
   uint64_t bytes = 0;
+  uint64_t tasks = 1;
+  bool is_inline = false;
 };
 
 // Two snapshots, the second with twice what the first has.
@@ -65,6 +67,8 @@ std::vector<Snapshot> Seen(const Plan& plan, const std::vector<Count>& counts) {
       node.set_bytes(counts[i].bytes * (s + 1));
       node.set_cpu_ns(counts[i].cpu_ns * (s + 1));
       node.set_self_ns(counts[i].cpu_ns * (s + 1));
+      node.set_parallelism(counts[i].tasks);
+      if (counts[i].is_inline) node.set_max_parallelism(1);
       cpu += counts[i].cpu_ns * (s + 1);
     }
     snapshot.mutable_process()->set_engine_cpu_ns(cpu);
@@ -141,6 +145,19 @@ TEST(ForecastTest, OneNodeDoesTheWorkOfTwo) {
   EXPECT_EQ(nodes.size(), 2u);
   EXPECT_EQ(nodes.at("map_2").cpu_ns(), 3000u);
   EXPECT_EQ(nodes.at("map_2").rows(), 200u);
+}
+
+// Chunks of the cheap one were not worth handing over: those of both are.
+TEST(ForecastTest, OneNodeHasTheTasksOfTheCostlier) {
+  const Plan plan = Map(Map(Range(10), AddConstant(1)), MultiplyBy(3));
+  const Count cheap = {.rows = 100, .cpu_ns = 10, .is_inline = true};
+  const Count costly = {.rows = 100, .cpu_ns = 9000, .tasks = 64};
+  for (const auto& counts : {std::vector<Count>{{100, 10}, costly, cheap},
+                             std::vector<Count>{{100, 10}, cheap, costly}}) {
+    const auto nodes = After(plan, counts, "fuse_maps");
+    EXPECT_EQ(nodes.at("map_2").parallelism(), 64u);
+    EXPECT_FALSE(nodes.at("map_2").has_max_parallelism());
+  }
 }
 
 TEST(ForecastTest, WhatIsGoneCostsNothing) {
