@@ -12,6 +12,9 @@
 // Only after these.
 #include <hwy/contrib/math/math-inl.h>
 
+#define PENSTOCK_FLOAT_FUNCTIONS(F) \
+  F(Sin) F(Cos) F(Tanh) F(Arctan) F(Log2) F(Log10) F(Log1p) F(Expm1)
+
 HWY_BEFORE_NAMESPACE();
 namespace penstock::functions {
 namespace HWY_NAMESPACE {
@@ -87,14 +90,7 @@ HWY_INLINE void Run(const float* in, float* out, int64_t count) {
   void Name##Floats(const float* in, float* out, int64_t count) { \
     Run<Name>(in, out, count);                                    \
   }
-PENSTOCK_FLOATS(Sin)
-PENSTOCK_FLOATS(Cos)
-PENSTOCK_FLOATS(Tanh)
-PENSTOCK_FLOATS(Arctan)
-PENSTOCK_FLOATS(Log2)
-PENSTOCK_FLOATS(Log10)
-PENSTOCK_FLOATS(Log1p)
-PENSTOCK_FLOATS(Expm1)
+PENSTOCK_FLOAT_FUNCTIONS(PENSTOCK_FLOATS)
 #undef PENSTOCK_FLOATS
 
 }  // namespace HWY_NAMESPACE
@@ -110,14 +106,7 @@ namespace penstock::functions {
   void Name##Floats(const float* in, float* out, int64_t count) { \
     HWY_DYNAMIC_DISPATCH(Name##Floats)(in, out, count);           \
   }
-PENSTOCK_FLOATS(Sin)
-PENSTOCK_FLOATS(Cos)
-PENSTOCK_FLOATS(Tanh)
-PENSTOCK_FLOATS(Arctan)
-PENSTOCK_FLOATS(Log2)
-PENSTOCK_FLOATS(Log10)
-PENSTOCK_FLOATS(Log1p)
-PENSTOCK_FLOATS(Expm1)
+PENSTOCK_FLOAT_FUNCTIONS(PENSTOCK_FLOATS)
 #undef PENSTOCK_FLOATS
 
 }  // namespace penstock::functions
