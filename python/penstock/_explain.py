@@ -186,12 +186,17 @@ class Explanation:
         cores: float | None = None,
         tasks: Mapping[str, int] | None = None,
         read_depth: Mapping[str, int] | None = None,
+        reorder_rows: Mapping[str, int] | None = None,
         cache: str | None = None,
         disk_cache: str | None = None,
         consumer: float | None = None,
         disk: float | None = None,
         cost: Mapping[str, float] | None = None,
         fuse: str | None = None,
+        move: Mapping[str, str | None] | None = None,
+        workers_after: str | None = None,
+        worker_cores: float | None = None,
+        network: float | str | None = None,
     ) -> Prediction:
         """What other resources, or another pipeline, would bring.
 
@@ -208,23 +213,42 @@ class Explanation:
             cores: That many.
             tasks: Tasks of a transformation, by its name.
             read_depth: Reads under way at once, by name.
+            reorder_rows: Rows that tasks of a transformation may be ahead of
+                the one that is next in order, by name.
             cache: All rows kept in memory after this transformation.
             disk_cache: The same on disk.
             consumer: A consumer so many times as fast.
             disk: A disk so many times as fast.
             cost: So many times the work in a transformation, by its name.
             fuse: This transformation done with the one before it.
+            move: Transformations done elsewhere: `{"filter_3": "map_2"}` has
+                filter_3 right before map_2, `{"map_1": None}` has map_1 last.
+                By what was seen of their rows; whether elements would be the
+                same is yours to know.
+            workers_after: Everything up to this transformation done by the
+                workers of a service, as with `distribute` after it.
+            worker_cores: Their cores, all together.
+            network: Bytes a second from them to here, as in "1.25GB"; as much
+                as it takes if None.
 
         Raises:
+            InvalidArgumentError: It cannot be moved, or not past what is there.
             NotFoundError: There is no such transformation.
         """
         changes = _changes(
             {"cores": cores, "consumer": consumer, "disk": disk},
-            {"tasks": tasks, "read_depth": read_depth, "cost": cost},
+            {
+                "tasks": tasks,
+                "read_depth": read_depth,
+                "reorder_rows": reorder_rows,
+                "cost": cost,
+            },
             {"cache": cache, "disk_cache": disk_cache},
         )
         if fuse is not None:
             changes.append({"fuse": _name("fuse", fuse)})
+        changes += _moves(move)
+        changes += _workers(workers_after, worker_cores, network)
         if not changes:
             raise refused(
                 InvalidArgumentError,
@@ -269,6 +293,45 @@ def _changes(
             number = {"node": _name(name, given), "value": 1.0}
             changes.append({name: number})
     return changes
+
+
+def _moves(move: Mapping[str, str | None] | None) -> list[Json]:
+    if move is None:
+        return []
+    if not isinstance(move, Mapping):
+        raise refused(
+            InvalidTypeError,
+            'move must be a dict such as {"filter_3": "map_2"}; got '
+            f"{move!r}",
+        )
+    return [
+        {
+            "move": {
+                "node": _name("move", node),
+                "before": "" if place is None else _name("move", place),
+            }
+        }
+        for node, place in move.items()
+    ]
+
+
+def _workers(after: str | None, cores: Any, network: Any) -> list[Json]:
+    if after is None and cores is None and network is None:
+        return []
+    if after is None or cores is None:
+        raise refused(
+            InvalidArgumentError,
+            "what workers would bring depends on what they do and on their "
+            'cores, as in what_if(workers_after="map_2", worker_cores=16); got '
+            f"workers_after={after!r}, worker_cores={cores!r}",
+        )
+    workers: Json = {
+        "after": _name("workers_after", after),
+        "cores": _budget.cores("worker_cores", cores),
+    }
+    if network is not None:
+        workers["network_bytes_per_second"] = _budget.size("network", network)
+    return [{"workers": workers}]
 
 
 def _name(argument: str, given: Any) -> str:

@@ -333,7 +333,7 @@ def wall_names(e: Explanation) -> tuple[str, str]:
 
 
 def _amount(what: str, number: float) -> str:
-    if what in ("disk bytes", "disk seeks", "kept bytes", "memory bytes"):
+    if what.endswith(" bytes") or what == "disk seeks":
         return f"{si_bytes(number)}/s"
     if what == "disk operations":
         return rate(number)

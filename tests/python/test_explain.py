@@ -336,10 +336,63 @@ def test_what_if(explained):
     assert cached.wall.kind
 
 
+def test_what_if_settings_are_as_asked():
+    e = ps.Dataset.range(10**7).map(work).batch(8).explain(seconds=0.5)
+    if e.cores < 2:
+        pytest.skip("one core keeps one task busy")
+    one = e.what_if(tasks={"map_1": 1})
+    assert one.rate.middle < 0.7 * e.what_if(cores=e.cores).rate.middle
+    assert e.what_if(reorder_rows={"map_1": 8}).rate.middle > 0
+
+
+def test_what_if_workers(explained):
+    e, _ = explained
+    few, many = (
+        e.what_if(workers_after="map_1", worker_cores=cores)
+        for cores in (1, 16)
+    )
+    assert few.wall.kind == "workers"
+    assert 8 < many.rate.middle / few.rate.middle <= 16.1
+    slow = e.what_if(workers_after="map_1", worker_cores=16, network="1kB")
+    assert slow.wall.kind == "network bytes"
+    assert slow.rate.middle < few.rate.middle
+
+
+def test_what_if_it_went_first():
+    def costly(i, x):
+        return i, ps.exp(ps.sin(ps.cast(x, ps.float32) * np.ones(9, "f4")))
+
+    ds = ps.Dataset.range(10**7).enumerate().map(costly, 1)
+    ds = ds.filter(lambda i, x: i % 10 == 0).batch(100)
+    e = ds.explain(seconds=0.5)
+    now = e.what_if(tasks={"map_2": 1})
+    first = e.what_if(move={"filter_3": "map_2"}, tasks={"map_2": 1})
+    assert first.rate.middle > 2 * now.rate.middle
+    with pytest.raises(ValueError, match='"filter_3" cannot be moved past'):
+        e.what_if(move={"filter_3": None})
+    with pytest.raises(ValueError, match="to be moved past; it has 0"):
+        e.what_if(move={"map_2": "range_0"})
+
+
 @pytest.mark.parametrize(
     ("changes", "kind", "text"),
     [
         ({}, ValueError, "got nothing"),
+        ({"move": "map_1"}, TypeError, 'such as {"filter_3": "map_2"}'),
+        ({"move": {"map_1": 3}}, TypeError, "must name a transformation"),
+        ({"move": {"map_7": None}}, ps.NotFoundError, "map_1"),
+        ({"workers_after": "map_1"}, ValueError, "worker_cores=None"),
+        ({"worker_cores": 8}, ValueError, "workers_after=None"),
+        (
+            {"workers_after": "map_1", "worker_cores": 0},
+            ValueError,
+            "worker_cores must be",
+        ),
+        (
+            {"workers_after": "map_1", "worker_cores": 1, "network": "fast"},
+            ValueError,
+            "network must be a size",
+        ),
         ({"tasks": {"map_7": 2}}, ps.NotFoundError, "range_0, map_1, batch_2"),
         ({"fuse": "map_7"}, ps.NotFoundError, "map_1"),
         ({"cache": "map_7"}, ps.NotFoundError, "map_1"),

@@ -112,6 +112,7 @@ class Solver final {
     AddStages();
     AddDisk();
     AddKept();
+    AddNetwork();
     AddMemory(Least(limits_));
     double producer = Least(limits_);
     producer = std::min(producer, AddCores(producer));
@@ -151,7 +152,7 @@ class Solver final {
         }
       }
       int64_t depth = node.read_depth;
-      if (depth > 0 && knobs_ == KnobsAre::kFree) {
+      if (depth > 0 && knobs_ == KnobsAre::kFree && !node.is_read_pinned) {
         depth = std::max(
             depth,
             std::min(kMaxReadDepth, node.read_sources * node.reads_of_file));
@@ -246,6 +247,16 @@ class Solver final {
     }
     Add(Wall::kKeptBytes, -1, bytes,
         *resources.kept_bytes_per_second * (1 - errors_ * kKeptError));
+  }
+
+  void AddNetwork() {
+    const Resources& resources = model_.resources;
+    if (!resources.network_bytes_per_second) return;
+    double bytes = 0;
+    for (const NodeModel& node : model_.nodes) {
+      bytes += Shifted(node.network_bytes, errors_);
+    }
+    Add(Wall::kNetworkBytes, -1, bytes, *resources.network_bytes_per_second);
   }
 
   // Rows that are copied go through memory. Named where it is within reach:
@@ -402,6 +413,8 @@ const char* WallName(Wall wall) {
       return "kept bytes";
     case Wall::kMemoryBytes:
       return "memory bytes";
+    case Wall::kNetworkBytes:
+      return "network bytes";
     case Wall::kConsumer:
       return "consumer";
     case Wall::kNoOverlap:

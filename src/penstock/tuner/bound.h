@@ -2,7 +2,7 @@
 //
 //   X = min( cores / sum of CPU,  tasks of a node / its time,  one task / the
 //            time of nodes that it runs inline,  disk,  reads under way / time
-//            of reads,  a service's workers,  the consumer )
+//            of reads,  a service's workers and network,  the consumer )
 //
 // in root elements a second, with the scalability law of each node, the cost of
 // hand-overs, and what an ordered window loses to slow rows.
@@ -31,6 +31,7 @@ enum class Wall {
   kDiskOps,
   kKeptBytes,    // rows that are read back from disk
   kMemoryBytes,  // copies in memory
+  kNetworkBytes,
   kConsumer,
   kNoOverlap,  // nothing is ready when the consumer asks
 };

@@ -617,6 +617,9 @@ class Doctor final {
                                wall.capacity / 1e6);
       case Wall::kMemoryBytes:
         return absl::StrFormat("memory copies %.3g GB/s", wall.capacity / 1e9);
+      case Wall::kNetworkBytes:
+        return absl::StrFormat("the network gives %.3g MB/s",
+                               wall.capacity / 1e6);
       case Wall::kConsumer:
         return "the consumer is the limit";
       case Wall::kNoOverlap:

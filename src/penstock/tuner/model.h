@@ -79,6 +79,7 @@ struct NodeModel {
   Estimate kept_bytes;  // read back from rows that are kept on disk
   // Of a service's workers, for rows that are waited for; 0: none are.
   Estimate workers_time;
+  Estimate network_bytes;  // from those workers
   double service_cv = 0;
   double tail = 1;  // 99th percentile of service time / mean
   Scaling scaling;
@@ -115,6 +116,8 @@ struct Resources {
   std::optional<double> disk_free_bytes;
   // Reading back rows that are kept on disk. Unset: as from any disk.
   std::optional<double> kept_bytes_per_second;
+  // From a service's workers. Unset: no limit is known.
+  std::optional<double> network_bytes_per_second;
   // Of copies in memory, by all cores together.
   std::optional<double> memory_bytes_per_second;
   double handoff = 0;  // core-seconds per chunk that is handed over

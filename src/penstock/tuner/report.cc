@@ -302,6 +302,24 @@ absl::StatusOr<Change> FromProto(const Model& model, const plan::Change& from) {
     }
     case plan::Change::kConsumer:
       return ScaleConsumer{from.consumer()};
+    case plan::Change::kMove: {
+      PENSTOCK_ASSIGN_OR_RETURN(const uint32_t id,
+                                Find(model, from.move().node()));
+      if (from.move().before().empty()) return MoveNode{id, std::nullopt};
+      PENSTOCK_ASSIGN_OR_RETURN(const uint32_t before,
+                                Find(model, from.move().before()));
+      return MoveNode{id, before};
+    }
+    case plan::Change::kWorkers: {
+      const plan::Change::Workers& workers = from.workers();
+      PENSTOCK_ASSIGN_OR_RETURN(const uint32_t id,
+                                Find(model, workers.after()));
+      std::optional<double> network;
+      if (workers.has_network_bytes_per_second()) {
+        network = workers.network_bytes_per_second();
+      }
+      return OnWorkers{id, workers.cores(), network};
+    }
     case plan::Change::KIND_NOT_SET:
       break;
   }
@@ -421,13 +439,13 @@ absl::StatusOr<plan::Prediction> Predict(
   for (const plan::Change& change : changes) {
     PENSTOCK_ASSIGN_OR_RETURN(given.emplace_back(), FromProto(model, change));
   }
-  PENSTOCK_ASSIGN_OR_RETURN(const Bound bound,
-                            WhatIf(model, given, KnobsAre::kFree));
+  PENSTOCK_ASSIGN_OR_RETURN(const Model changed, Apply(model, given));
+  const Bound bound = FindBound(changed, KnobsAre::kFree);
   plan::Prediction prediction;
   Fill(bound.rate, *prediction.mutable_rate());
-  Fill(model, bound.wall(), *prediction.mutable_wall());
+  Fill(changed, bound.wall(), *prediction.mutable_wall());
   if (bound.limits.size() > 1) {
-    Fill(model, bound.limits[1], *prediction.mutable_next_wall());
+    Fill(changed, bound.limits[1], *prediction.mutable_next_wall());
   }
   prediction.set_measured(model.rate.value);
   return prediction;

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/status.h"
+#include "penstock/tuner/move.h"
+#include "penstock/tuner/offload.h"
 
 namespace penstock::tuner {
 namespace {
@@ -22,9 +24,9 @@ void Scale(Estimate& estimate, double factor) {
 }
 
 void ScaleAll(NodeModel& node, double factor) {
-  for (Estimate* each :
-       {&node.busy, &node.cpu, &node.disk_bytes, &node.disk_ops,
-        &node.read_time, &node.kept_bytes, &node.workers_time}) {
+  for (Estimate* each : {&node.busy, &node.cpu, &node.disk_bytes,
+                         &node.disk_ops, &node.read_time, &node.kept_bytes,
+                         &node.workers_time, &node.network_bytes}) {
     Scale(*each, factor);
   }
   node.chunks *= factor;
@@ -60,6 +62,7 @@ class Changer final {
                        " is sequential and has one task; got ", change.tasks));
     }
     node->parallelism = std::min(change.tasks, node->max_parallelism);
+    node->is_pinned = true;
     node->hands_over = node->parallelism > 1 || node->buffer_rows > 0;
     return absl::OkStatus();
   }
@@ -68,6 +71,7 @@ class Changer final {
     PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
     PENSTOCK_RETURN_IF_ERROR(
         Positive("reads", static_cast<double>(change.reads)));
+    node->is_read_pinned = true;
     const int64_t reads = std::min(change.reads, node->reads_of_file);
     node->read_depth =
         std::min(reads * node->read_sources, std::max(reads, kMaxReadDepth));
@@ -80,6 +84,7 @@ class Changer final {
     PENSTOCK_ASSIGN_OR_RETURN(NodeModel * node, Find(change.node));
     PENSTOCK_RETURN_IF_ERROR(
         Positive("read bytes", static_cast<double>(change.bytes)));
+    node->is_read_bytes_pinned = true;
     if (node->read_bytes <= 0) return absl::OkStatus();
     const auto bytes = static_cast<double>(change.bytes);
     const double fewer = node->read_bytes / bytes;
@@ -97,6 +102,7 @@ class Changer final {
     PENSTOCK_RETURN_IF_ERROR(
         Positive("reorder rows", static_cast<double>(change.rows)));
     node->reorder_rows = change.rows;
+    node->is_reorder_pinned = true;
     return absl::OkStatus();
   }
 
@@ -208,6 +214,20 @@ class Changer final {
     input.hands_over = false;
     input.buffer_rows = 0;
     return absl::OkStatus();
+  }
+
+  absl::Status operator()(const MoveNode& change) {
+    return Move(model_, change.node, change.before);
+  }
+
+  absl::Status operator()(const OnWorkers& change) {
+    PENSTOCK_RETURN_IF_ERROR(Positive("workers' cores", change.cores));
+    if (change.network_bytes_per_second) {
+      PENSTOCK_RETURN_IF_ERROR(Positive("the network's bytes a second",
+                                        *change.network_bytes_per_second));
+    }
+    return Offload(model_, change.after, change.cores,
+                   change.network_bytes_per_second);
   }
 
   absl::Status operator()(const ScaleConsumer& change) {

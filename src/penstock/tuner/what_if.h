@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -59,6 +60,17 @@ struct CacheAfter {
 struct Fuse {
   uint32_t node;
 };
+// The node is done right before another one, or last of all (move.h).
+struct MoveNode {
+  uint32_t node;
+  std::optional<uint32_t> before;
+};
+// Workers of a service do what is up to the node (offload.h).
+struct OnWorkers {
+  uint32_t after;
+  double cores;
+  std::optional<double> network_bytes_per_second;
+};
 struct ScaleConsumer {  // the consumer is `factor` times as fast
   double factor;
 };
@@ -66,10 +78,11 @@ struct ScaleConsumer {  // the consumer is `factor` times as fast
 using Change =
     std::variant<SetCores, SetTasks, SetReadDepth, SetReadBytes, SetReorderRows,
                  SetBufferRows, SetOutputRows, ScaleDisk, ScaleCost, CacheAfter,
-                 Fuse, ScaleConsumer>;
+                 Fuse, MoveNode, OnWorkers, ScaleConsumer>;
 
-// The model after all changes, in order. InvalidArgument for nodes that are not
-// there and numbers that mean nothing.
+// The model after all changes, in order. What was set is not free any more. Its
+// places are those of `model` unless a node was moved. InvalidArgument for
+// nodes that are not there and numbers that mean nothing.
 absl::StatusOr<Model> Apply(Model model, absl::Span<const Change> changes);
 
 // The bound after the changes.

@@ -65,6 +65,21 @@ TEST(WhatIf, ChangesCompose) {
   EXPECT_GT(RateOf(model, faster), 3.5 * now);
 }
 
+// What is asked about is as it is asked, and all else as good as it can be.
+TEST(WhatIf, WhatIsSetIsNotFree) {
+  TestRun run = Chain();
+  run.disk_bytes_per_second = 1e12;
+  const Model model = ModelOf(run);
+  const double best = RateOf(model, {}, KnobsAre::kFree);
+  EXPECT_NEAR(RateOf(model, {SetTasks{1, 1}}, KnobsAre::kFree), 1 / 0.064, 0.1);
+  EXPECT_GT(best, 1.5 / 0.064);
+  run.nodes[0].read_depth = 4;
+  run.nodes[0].read_seconds = 1e-3;
+  const Model reading = ModelOf(run);
+  EXPECT_NEAR(RateOf(reading, {SetReadDepth{0, 1}}, KnobsAre::kFree), 1 / 0.064,
+              0.1);
+}
+
 TEST(WhatIf, ACacheTakesAwayWhatIsBelow) {
   const Model model = ModelOf(Chain());
   const CacheAfter all = {2, plan::MEMORY, 1, 1e9};

@@ -1,0 +1,21 @@
+// A node done elsewhere in its chain, as if it had been written there. By what
+// was seen of it: how many rows it gives for one, and how large they are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "penstock/tuner/model.h"
+
+namespace penstock::tuner {
+
+// Has `node` run right before `before`, or last of all. Whoever it goes past
+// has as many more or fewer rows as it leaves in or out, and they are larger or
+// smaller as it makes them: functions cost by their rows, what hands rows on by
+// its bytes. Past a batch its rows are others, and its work is the same.
+// Places of nodes change. InvalidArgument where the two have no chain between
+// them, or rows would be others than those that the node knows.
+absl::Status Move(Model& model, uint32_t node, std::optional<uint32_t> before);
+
+}  // namespace penstock::tuner
