@@ -1,6 +1,10 @@
 #include "penstock/engine/ops/filter.h"
 
+#include <algorithm>
+
+#include "penstock/base/clock.h"
 #include "penstock/base/status.h"
+#include "penstock/data/builder.h"
 #include "penstock/engine/evaluate.h"
 #include "penstock/engine/ops/python_map.h"
 
@@ -32,25 +36,68 @@ absl::StatusOr<Judged> ReadVerdicts(Chunk chunk) {
   return Judged{std::move(chunk), std::move(verdicts)};
 }
 
+// Where few rows are kept, those of several pulls are given together: who
+// computes with them pays for each chunk. All that was asked for is enough, of
+// many rows half of that, and so are these.
+constexpr int64_t kManyRows = 32;
+constexpr int64_t kEnoughBytes = kMaxChunkBytes / 4;
+constexpr int64_t kPatienceNanos = 200'000;
+
+// Rows of one rank can be put together, wherever they come from.
+bool HaveRanks(absl::Span<const TensorSpec> leaves) {
+  return std::ranges::all_of(
+      leaves, [](const TensorSpec& leaf) { return leaf.shape.has_rank(); });
+}
+
 class FilterStream final : public Stream {
  public:
   FilterStream(const Scope& scope, const OpInfo& info,
                std::unique_ptr<Stream> input, Judge judge)
       : Stream(StatsOf(scope, info)),
         input_(std::move(input)),
-        judge_(std::move(judge)) {}
+        judge_(std::move(judge)),
+        gathers_(HaveRanks(info.leaves)) {}
 
  protected:
   absl::StatusOr<Pull> DoNext(const Request& request) override {
+    PENSTOCK_RETURN_IF_ERROR(failure_);
+    int64_t bytes = 0;
+    uint64_t since = 0;
     for (int tries = 0; tries < 64; ++tries) {
-      PENSTOCK_ASSIGN_OR_RETURN(Pull pull, input_->Next(request));
-      if (!pull.has_rows()) return pull;
-      PENSTOCK_ASSIGN_OR_RETURN(Judged judged, judge_(std::move(pull.chunk)));
-      Select(judged);
-      const auto kept = static_cast<int64_t>(rows_.size());
-      if (kept == judged.chunk.rows) return Pull::Rows(std::move(judged.chunk));
-      if (kept > 0) return Pull::Rows(Gather(judged.chunk, rows_));
+      const int64_t held = kept_.rows();
+      absl::StatusOr<Pull> pull =
+          input_->Next({request.max_rows - held, request.waker});
+      if (!pull.ok() || !pull->has_rows()) {
+        if (held == 0) return pull;
+        failure_ = pull.status();
+        break;
+      }
+      absl::StatusOr<Judged> judged = judge_(std::move(pull->chunk));
+      if (!judged.ok()) {
+        failure_ = judged.status();
+        break;
+      }
+      Select(*judged);
+      if (rows_.empty()) continue;
+      const bool are_all =
+          static_cast<int64_t>(rows_.size()) == judged->chunk.rows;
+      Chunk chunk =
+          are_all ? std::move(judged->chunk) : Gather(judged->chunk, rows_);
+      bytes += chunk.NumBytes();
+      const int64_t rows = held + chunk.rows;
+      const uint64_t now = Ticks();
+      if (since == 0) since = now;
+      const bool is_enough =
+          !gathers_ || rows >= request.max_rows ||
+          (rows >= kManyRows && 2 * rows >= request.max_rows) ||
+          bytes >= kEnoughBytes ||
+          static_cast<double>(now - since) * NanosPerTick() > kPatienceNanos;
+      if (is_enough && held == 0) return Pull::Rows(std::move(chunk));
+      kept_.Append(chunk, 0, chunk.rows);
+      if (is_enough) break;
     }
+    if (kept_.rows() > 0) return Pull::Rows(kept_.Build());
+    PENSTOCK_RETURN_IF_ERROR(failure_);
     return Yield(request);
   }
 
@@ -82,6 +129,9 @@ class FilterStream final : public Stream {
 
   const std::unique_ptr<Stream> input_;
   const Judge judge_;
+  const bool gathers_;
+  ChunkBuilder kept_;          // empty between calls
+  absl::Status failure_;       // after rows that have been given
   std::vector<int32_t> rows_;  // kept from call to call for its memory
 };
 

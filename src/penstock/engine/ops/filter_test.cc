@@ -35,6 +35,43 @@ TEST(FilterTest, SearchesFar) {
               ElementsAre("0", "1999"));
 }
 
+plan::Plan Tenths() {
+  return Filter(Generator(TensorOf(plan::INT64)), IsMultipleOf(10));
+}
+
+// The rows that a filter keeps of several pulls go together, and it pulls no
+// more than it may have to.
+TEST(FilterTest, GathersWhereFewAreKept) {
+  TestEngine engine;
+  engine.sources().Set("generator", {.rows = 100'000});
+  Reader reader(engine, Tenths());
+  const absl::StatusOr<engine::Pull> pull = reader.Next(16);
+  ASSERT_TRUE(pull.ok());
+  // Time may be up sooner on a busy machine, but with the first pull's one or
+  // two it does not end.
+  EXPECT_GT(pull->chunk.rows, 2);
+  EXPECT_LE(pull->chunk.rows, 16);
+  EXPECT_LE(engine.sources().rows_given(), 10 * pull->chunk.rows + 16);
+  for (int64_t row = 0; row < pull->chunk.rows; ++row) {
+    EXPECT_EQ(*pull->chunk.columns[0].Row<int64_t>(row), 10 * row);
+  }
+}
+
+TEST(FilterTest, GivesWhatItHasBeforeItWaits) {
+  TestEngine engine;
+  engine.sources().Set("generator", {.rows = 100, .stuck_at = 25});
+  Reader reader(engine, Tenths());
+  EXPECT_EQ(reader.Next(1000)->chunk.rows, 3);
+  EXPECT_TRUE(reader.Try(1000)->is_blocked());
+}
+
+TEST(FilterTest, FailureComesAfterTheRowsBeforeIt) {
+  TestEngine engine({.memory_bytes = 1000});
+  Reader reader(engine, Filter(Concatenate(Range(13), Shuffle(Range(2000), {})),
+                               IsMultipleOf(10)));
+  EXPECT_THAT(reader.Drain(), ElementsAre("0", "10", "!!RESOURCE_EXHAUSTED"));
+}
+
 struct TakeWhileCase {
   std::string name;
   plan::Plan plan;
