@@ -88,11 +88,9 @@ Tasks TasksOf(const Model& model, KnobsAre knobs) {
 }
 
 double OverheadOf(const Model& model, double errors) {
-  double chunks = 0;
-  for (const NodeModel& node : model.nodes) {
-    if (node.hands_over) chunks += node.chunks;
-  }
-  return chunks * model.resources.handoff + Shifted(model.unattributed, errors);
+  double wakes = 0;
+  for (const NodeModel& node : model.nodes) wakes += WakesOf(node);
+  return wakes * model.resources.handoff + Shifted(model.unattributed, errors);
 }
 
 double Least(const std::vector<Limit>& limits) {

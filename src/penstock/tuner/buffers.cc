@@ -11,6 +11,7 @@ namespace {
 constexpr double kMaxUtilisation = 0.95;
 constexpr double kMaxCv = 10;
 constexpr double kWindowLoss = 0.05;
+constexpr double kWakesForTask = 0.125;
 
 }  // namespace
 
@@ -48,6 +49,23 @@ int64_t OutputRows(const Model& model, double producer) {
   // n - 1: all of them are to be ready after its pause.
   const double cv = std::min(resources.consumer_cv, kMaxCv);
   return std::max(rows, static_cast<int64_t>(std::ceil(1 + cv * cv)));
+}
+
+double ChunksHandedOver(const NodeModel& node) {
+  if (!node.hands_over) return 0;
+  if (node.buffer_rows <= 0) return node.chunks;
+  // Of two chunks one is taken while the other is made; of more, some are
+  // taken without a wait.
+  const double held =
+      static_cast<double>(node.buffer_rows) / RowsPerChunk(node);
+  return node.chunks / std::max(1.0, held / 2);
+}
+
+double WakesOf(const NodeModel& node) {
+  // Threads that compute are awake where it matters what they cost: where all
+  // of them have work.
+  const double wakes = node.buffer_rows > 0 ? 1 : kWakesForTask;
+  return wakes * ChunksHandedOver(node);
 }
 
 double RowsPerChunk(const NodeModel& node) {

@@ -27,6 +27,14 @@ int64_t OutputRows(const Model& model, double producer);
 // Of a node, on average; at least 1.
 double RowsPerChunk(const NodeModel& node);
 
+// Chunks for which another thread has to be told, per root element: of a deep
+// buffer not each. 0 where nothing is handed over.
+double ChunksHandedOver(const NodeModel& node);
+
+// The same in times that a thread is woken, by what it costs: to hand a chunk
+// to a task is as much as some of one.
+double WakesOf(const NodeModel& node);
+
 // Rows of the window that an engine gives `tasks` tasks by itself: each has a
 // chunk under way and another to begin.
 double OwnWindowRows(int64_t tasks, double rows_per_chunk);

@@ -49,6 +49,24 @@ TEST(OutputRows, AreWhatASlowerConsumerTakesAtOnce) {
   EXPECT_EQ(OutputRows(model, 1), 2);
 }
 
+TEST(WakesOf, DeepBuffersAndTasksTakeFew) {
+  NodeModel node;
+  node.visits = 64;
+  node.chunks = 16;  // of 4 rows
+  EXPECT_EQ(WakesOf(node), 0);
+  node.hands_over = true;
+  node.buffer_rows = 4;
+  EXPECT_EQ(WakesOf(node), 16);
+  node.buffer_rows = 8;
+  EXPECT_EQ(WakesOf(node), 16);
+  node.buffer_rows = 80;
+  EXPECT_NEAR(WakesOf(node), 1.6, 1e-9);
+  node.buffer_rows = 0;
+  node.parallelism = 2;
+  EXPECT_EQ(ChunksHandedOver(node), 16);
+  EXPECT_LT(WakesOf(node), 4);
+}
+
 TEST(HandOverRows, GrowWithTheRate) {
   EXPECT_EQ(HandOverRows(0), 2);
   EXPECT_EQ(HandOverRows(400), 2);

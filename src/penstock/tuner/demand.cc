@@ -8,6 +8,7 @@
 
 #include "penstock/base/status.h"
 #include "penstock/plan/snapshot.h"
+#include "penstock/tuner/buffers.h"
 #include "penstock/tuner/histogram.h"
 #include "penstock/tuner/layout.h"
 
@@ -572,8 +573,10 @@ class Reader final {
 
   void ReadUnattributed() {
     double chunks = 0;
+    double wakes = 0;
     for (const NodeModel& node : model_.nodes) {
-      if (node.hands_over) chunks += node.chunks;
+      chunks += ChunksHandedOver(node);
+      wakes += WakesOf(node);
     }
     Estimate rest = ratio_.Of([&](int w) {
       const Snapshot::Process& process = windows_[w].process();
@@ -590,10 +593,10 @@ class Reader final {
     });
     double& handoff = model_.resources.handoff;
     // What was seen in all limits what hand-overs can have cost.
-    if (has_cpu_ && process_cpu_.value > 0 && chunks > 0) {
-      handoff = std::min(handoff, rest.value / chunks);
+    if (has_cpu_ && process_cpu_.value > 0 && wakes > 0) {
+      handoff = std::min(handoff * chunks, rest.value) / wakes;
     }
-    model_.unattributed = {std::max(0.0, rest.value - chunks * handoff),
+    model_.unattributed = {std::max(0.0, rest.value - wakes * handoff),
                            rest.error};
   }
 

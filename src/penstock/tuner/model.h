@@ -120,7 +120,7 @@ struct Resources {
   std::optional<double> network_bytes_per_second;
   // Of copies in memory, by all cores together.
   std::optional<double> memory_bytes_per_second;
-  double handoff = 0;  // core-seconds per chunk that is handed over
+  double handoff = 0;  // core-seconds to wake a thread that is handed rows
   // Of the consumer alone, between two elements. Unset: it never waited for
   // itself, or was not measured.
   std::optional<Estimate> consumer_time;

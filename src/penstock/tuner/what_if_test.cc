@@ -96,6 +96,25 @@ TEST(WhatIf, ACacheTakesAwayWhatIsBelow) {
   EXPECT_EQ(cached->cache_disk_bytes, 0.5e9);
 }
 
+// What two threads cost that wake each other for each batch goes with a deeper
+// buffer; what nobody knows stays.
+TEST(WhatIf, ADeepBufferWakesFewer) {
+  TestRun run;
+  TestNode ahead = Map("ahead", 0, 1000, 1);
+  ahead.is_sequential = true;
+  ahead.buffer_rows = 2;
+  ahead.rows_per_chunk = 1;
+  run.nodes = {Source(1000, 1), Map("map", 10e-6, 1000, 1), ahead};
+  run.cores = 1;
+  run.rate = 4e4;
+  run.unattributed_seconds = 10e-6;
+  const Model model = ModelOf(run);
+  EXPECT_NEAR(FindBound(model, KnobsAre::kInForce).rate.middle, 1 / 21e-6,
+              0.1 / 21e-6);
+  EXPECT_NEAR(RateOf(model, {SetBufferRows{2, 100}}), 1 / 11.2e-6,
+              0.1 / 11.2e-6);
+}
+
 TEST(WhatIf, FusedNodesHandNothingOver) {
   TestRun run = Chain();
   run.nodes[1].parallelism = 2;
