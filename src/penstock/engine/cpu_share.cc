@@ -1,9 +1,9 @@
 #include "penstock/engine/cpu_share.h"
 
 #include <algorithm>
-#include <ctime>
 
 #include "penstock/base/clock.h"
+#include "penstock/base/cpu_clock.h"
 
 namespace penstock::engine {
 namespace {
@@ -11,12 +11,6 @@ namespace {
 constexpr double kMinNanos = 2e6;
 
 thread_local ShareMeter meter;
-
-int64_t ThreadCpuNanos() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-}
 
 }  // namespace
 

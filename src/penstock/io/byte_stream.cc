@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
+#include "penstock/base/cpu_clock.h"
 #include "penstock/base/status.h"
 #include "penstock/io/inflate_stream.h"
 #include "penstock/io/plain_stream.h"
@@ -26,9 +27,11 @@ absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(
                                        options.read_ahead + 2);
   }
   const int64_t start_ns = SteadyClock().NowNanos();
+  const int64_t start_cpu_ns = ThreadCpuNanos();
   PENSTOCK_ASSIGN_OR_RETURN(std::unique_ptr<File> file, files.Open(path));
   if (options.stats != nullptr) {
     options.stats->nanos += SteadyClock().NowNanos() - start_ns;
+    options.stats->cpu_nanos += ThreadCpuNanos() - start_cpu_ns;
   }
   if (compression != Compression::kNone) {
     std::unique_ptr<ByteStream> plain =

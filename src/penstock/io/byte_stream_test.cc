@@ -196,6 +196,9 @@ TEST(PlainStream, LargerReadsGiveTheSameBytes) {
   // A tenth of what blocks would take, or little more.
   EXPECT_LE(options.stats->reads, 10 * 13);
   EXPECT_EQ(options.stats->bytes, 10 * bytes.size());
+  // Opening and reading take a processor, too, and no longer than they take.
+  EXPECT_GT(options.stats->cpu_nanos, 0);
+  EXPECT_LT(options.stats->cpu_nanos, 2 * options.stats->nanos);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ struct IoStats {
   std::atomic<uint64_t> reads{0};  // that went to storage
   // That those took, and opening files, one beside another.
   std::atomic<uint64_t> nanos{0};
+  // Of processors, in the threads that wait for them: copies out of the kernel.
+  std::atomic<uint64_t> cpu_nanos{0};
   // Files that were opened, with their sizes.
   std::atomic<uint64_t> files{0};
   std::atomic<double> file_bytes{0};

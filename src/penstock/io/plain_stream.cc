@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
+#include "penstock/base/cpu_clock.h"
 #include "penstock/base/mutex.h"
 #include "penstock/base/status.h"
 
@@ -42,8 +43,10 @@ struct Shared {
 
 absl::StatusOr<size_t> Timed(IoStats& stats, File& file, const Read& read) {
   const int64_t start = SteadyClock().NowNanos();
+  const int64_t cpu = ThreadCpuNanos();
   absl::StatusOr<size_t> result =
       file.ReadAt(read.offset, read.memory.get(), read.num_bytes);
+  stats.cpu_nanos += ThreadCpuNanos() - cpu;
   stats.nanos += SteadyClock().NowNanos() - start;
   return result;
 }

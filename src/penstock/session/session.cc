@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
+#include "penstock/base/cpu_clock.h"
 #include "penstock/base/status.h"
 #include "penstock/data/encode.h"
 #include "penstock/io/file_system.h"

@@ -139,7 +139,6 @@ class Session final {
   void TuneInTurn(uint64_t iterator, Reading& reading, int64_t now);
   void LookWhetherBegun(uint64_t iterator, Reading& reading, int64_t now);
 
-  static int64_t ProcessCpuNanos();
   absl::StatusOr<Reading*> FindReading(uint64_t iterator);
   // What others use of the machine is looked at for those who want to know why:
   // tuning judges by itself, and is to cost little.

@@ -1,6 +1,4 @@
 // The calls about how a run does: traces, reports, knobs.
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -9,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "penstock/base/clock.h"
+#include "penstock/base/cpu_clock.h"
 #include "penstock/base/status.h"
 #include "penstock/engine/receiver.h"
 #include "penstock/plan/snapshot_log.h"
@@ -54,12 +53,6 @@ void AwaitRest(const engine::Run& run) {
   }
 }
 
-int64_t ClockNanos(clockid_t clock) {
-  timespec time;
-  clock_gettime(clock, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-}
-
 bool HasCache(const plan::Knobs& knobs) {
   return std::any_of(knobs.nodes().begin(), knobs.nodes().end(),
                      [](const auto& node) { return node.second.has_cache(); });
@@ -74,10 +67,6 @@ constexpr size_t kMaxProbed = 256;
 constexpr int64_t kMinTraceMillis = 10;
 
 }  // namespace
-
-int64_t Session::ProcessCpuNanos() {
-  return ClockNanos(CLOCK_PROCESS_CPUTIME_ID);
-}
 
 plan::Snapshot Session::SnapshotOf(uint64_t iterator, const Reading& reading,
                                    Sees sees) {
@@ -261,10 +250,10 @@ void Session::Tune(uint64_t iterator, Reading& reading, int64_t now) {
 }
 
 void Session::TuneInTurn(uint64_t iterator, Reading& reading, int64_t now) {
-  const int64_t before = ClockNanos(CLOCK_THREAD_CPUTIME_ID);
+  const int64_t before = ThreadCpuNanos();
   Tune(iterator, reading, now);
   Look look;
-  look.cpu = ClockNanos(CLOCK_THREAD_CPUTIME_ID) - before;
+  look.cpu = ThreadCpuNanos() - before;
   reading.tuning_cpu_ns += look.cpu;
   const int64_t process = ProcessCpuNanos();
   if (reading.tuned_at_ns > 0) {

@@ -110,7 +110,7 @@ void FillNode(const engine::NodeStats& from, plan::Snapshot::Node& out) {
   out.set_errors(from.errors);
   out.set_largest_row_bytes(from.largest_row);
   out.set_self_ns(Nanos(from.self_ticks));
-  out.set_cpu_ns(Nanos(from.cpu_ticks));
+  out.set_cpu_ns(Nanos(from.cpu_ticks) + from.io->cpu_nanos);
   out.set_wait_input_ns(Nanos(from.wait_in_ticks));
   out.set_wait_room_ns(Nanos(from.wait_out_ticks));
   if (from.tasks > 0) {

@@ -266,7 +266,8 @@ class Solver final {
     double bytes = 0;
     for (size_t i = 0; i < model_.nodes.size(); ++i) {
       const NodeModel& node = model_.nodes[i];
-      const double own = node.visits * (*model_.measured)[i].row_bytes;
+      const double own =
+          node.visits * (1 - node.handed_on) * (*model_.measured)[i].row_bytes;
       // What is given faster than memory is was passed on, and not touched.
       if (own <= node.busy.value * *speed) bytes += own;
     }

@@ -349,11 +349,11 @@ TEST(Cases, BuffersGiveWayToACacheThatDoesNotFit) {
 
 // Large rows that go by fast are taken while the processor has them still.
 TEST(Cases, FastLargeRowsAreNotHeldInMany) {
-  const auto rows_ready = [](double row_seconds) {
+  const auto rows_ready = [](double row_seconds, double row_bytes = 5e6) {
     TestRun run;
-    TestNode work = Map("work", row_seconds, 5e6, 1);
+    TestNode work = Map("work", row_seconds, row_bytes, 1);
     work.rows_per_chunk = 1;
-    run.nodes = {Source(1000, 1), work, Ready(2, 5e6)};
+    run.nodes = {Source(1000, 1), work, Ready(2, row_bytes)};
     run.nodes.back().slow_share = 0.05;
     run.nodes.back().slow_factor = 50;
     run.rate = 1 / row_seconds;
@@ -364,6 +364,8 @@ TEST(Cases, FastLargeRowsAreNotHeldInMany) {
   };
   EXPECT_LE(rows_ready(1e-3), 3);  // 5 GB/s
   EXPECT_GE(rows_ready(1e-1), 4);
+  // Of smaller ones that need many, so many as are near a core.
+  EXPECT_EQ(rows_ready(20e-6, 250e3), 16);
 }
 
 // Case 10.

@@ -23,9 +23,12 @@ constexpr double kUnknownMemory = 256e6;
 constexpr double kWindowShare = 0.1;
 constexpr double kBufferShare = 0.25;
 // Rows that go by faster are best still in the processor's cache when they are
-// taken, so a buffer of them holds no more than that does.
+// taken, so a buffer of them holds no more than what is near a core does; of
+// large ones a few, as long as they are in any cache.
 constexpr double kFastBytes = 1e9;  // a second
-constexpr double kNearBytes = 16e6;
+constexpr double kNearBytes = 4e6;
+constexpr double kCachedBytes = 16e6;
+constexpr double kFewRows = 4;
 // Of all memory, for what the rest was thought too small.
 constexpr double kMarginBesideCache = 0.1;
 // Of what a cache would hold, for which buffers are made the least.
@@ -205,8 +208,9 @@ class Chooser final {
       }
       const double bytes = std::max(1.0, measured.row_bytes);
       if (rate * node.visits * bytes > kFastBytes) {
-        need = std::min(
-            need, static_cast<int64_t>(std::max(2.0, kNearBytes / bytes)));
+        const double near = std::max(kNearBytes / bytes,
+                                     std::min(kFewRows, kCachedBytes / bytes));
+        need = std::min(need, static_cast<int64_t>(std::max(2.0, near)));
       }
       choice.buffer =
           std::min(need, RowsWithin(measured.row_bytes, kBufferShare));

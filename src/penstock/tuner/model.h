@@ -100,6 +100,7 @@ struct NodeModel {
   bool is_read_bytes_pinned = false;
   bool is_serialized = false;  // its tasks get no more done than one
   bool is_cached = false;      // below a cache that is full: costs nothing
+  double handed_on = 0;        // share of its rows that are given as they lie
   bool hands_over = false;     // to another thread, a chunk at a time
 };
 

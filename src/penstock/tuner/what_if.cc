@@ -13,10 +13,14 @@ namespace penstock::tuner {
 namespace {
 
 // What reading rows from a cache costs one core. Those on disk are copied and
-// checked; those in memory are handed on as they lie, and only cold for whoever
-// looks at them first.
+// checked; those in memory are handed on as they lie.
 constexpr double kDiskCacheBytesPerSecond = 4e9;
-constexpr double kMemoryCacheBytesPerSecond = 20e9;
+constexpr double kMemoryCacheBytesPerSecond = 200e9;
+// What one core copies where nobody measured memory, and its share of what all
+// do together where somebody did.
+constexpr double kUsualCopyBytesPerSecond = 12e9;
+constexpr double kShareOfOneCore = 0.5;
+constexpr double kCopyError = 0.3;
 
 void Scale(Estimate& estimate, double factor) {
   estimate.value *= factor;
@@ -160,6 +164,7 @@ class Changer final {
     }
     const int place = static_cast<int>(node - model_.nodes.data());
     const double left = 1 - change.fraction;
+    const double before = AllCpu();
     for (int below : OnlyBelow(model_, place)) {
       ScaleAll(model_.nodes[below], left);
       model_.nodes[below].visits *= left;
@@ -168,6 +173,9 @@ class Changer final {
     const double chunks = node->chunks;
     ScaleAll(*node, left);
     node->chunks = chunks;
+    // What no node was charged with (memory, waiting for storage) goes with the
+    // work that it was for.
+    if (before > 0) Scale(model_.unattributed, AllCpu() / before);
     const double bytes =
         change.fraction * node->visits * (*model_.measured)[place].row_bytes;
     const double reading =
@@ -183,6 +191,8 @@ class Changer final {
       read.value += bytes;
       model_.cache_disk_bytes += change.fraction * change.size_bytes;
     } else {
+      node->handed_on = change.fraction;
+      CopyIntoBatch(place, change.fraction);
       model_.cache_memory_bytes += change.fraction * change.size_bytes;
     }
     if (left == 0) {
@@ -239,6 +249,45 @@ class Changer final {
   }
 
  private:
+  double AllCpu() const {
+    double cpu = 0;
+    for (const NodeModel& node : model_.nodes) cpu += node.cpu.value;
+    return cpu;
+  }
+
+  // Rows that are computed are often written where their batch is made. Those
+  // that are kept are copied there.
+  void CopyIntoBatch(int place, double fraction) {
+    const std::vector<Measured>& measured = *model_.measured;
+    int at = place;
+    do {
+      int user = -1;
+      for (size_t i = 0; i < model_.nodes.size(); ++i) {
+        const std::vector<int>& inputs = model_.nodes[i].inputs;
+        if (inputs.size() != 1 || inputs[0] != at) continue;
+        if (user >= 0) return;
+        user = static_cast<int>(i);
+      }
+      at = user;
+    } while (at >= 0 && HandsRowsOn(measured[at].op));
+    if (at < 0 || measured[at].op != plan::Node::kBatch) return;
+    const std::optional<double>& speed =
+        model_.resources.memory_bytes_per_second;
+    const double bytes =
+        fraction * model_.nodes[at].visits * measured[at].row_bytes;
+    const double copying =
+        bytes / (speed ? kShareOfOneCore * *speed : kUsualCopyBytesPerSecond);
+    for (Estimate* each : {&model_.nodes[at].busy, &model_.nodes[at].cpu}) {
+      if (each->value < copying) *each = {copying, kCopyError * copying};
+    }
+  }
+
+  static bool HandsRowsOn(plan::Node::OpCase op) {
+    return op == plan::Node::kRepeat || op == plan::Node::kTake ||
+           op == plan::Node::kSkip || op == plan::Node::kPrefetch ||
+           op == plan::Node::kShuffle || op == plan::Node::kFilter;
+  }
+
   absl::StatusOr<NodeModel*> Find(uint32_t id) {
     const std::optional<int> place = FindNode(model_, id);
     if (place) return &model_.nodes[*place];

@@ -96,6 +96,44 @@ TEST(WhatIf, ACacheTakesAwayWhatIsBelow) {
   EXPECT_EQ(cached->cache_disk_bytes, 0.5e9);
 }
 
+TEST(WhatIf, KeptRowsAreCopiedIntoTheirBatch) {
+  TestRun run = Chain();
+  run.nodes[3].cpu_seconds = 10e-6;  // of 38 MB: rows are computed in place
+  const Model model = ModelOf(run);
+  const auto batch_with = [&](const Model& of, const CacheAfter& cache) {
+    const absl::StatusOr<Model> cached = Apply(of, {cache});
+    EXPECT_TRUE(cached.ok());
+    return cached.ok() ? cached->nodes[3].busy.value : 0;
+  };
+  EXPECT_NEAR(batch_with(model, {2, plan::MEMORY, 1, 1e9}), 38.4e6 / 12e9,
+              1e-6);
+  // A map between writes them where they belong, as before.
+  EXPECT_NEAR(batch_with(model, {1, plan::MEMORY, 1, 1e9}), 10e-6, 1e-6);
+  run.memory_bytes_per_second = 50e9;
+  EXPECT_NEAR(batch_with(ModelOf(run), {2, plan::MEMORY, 1, 1e9}),
+              38.4e6 / 25e9, 1e-6);
+  // Who copied before does not copy twice.
+  run.nodes[3].cpu_seconds = 10e-3;
+  EXPECT_NEAR(batch_with(ModelOf(run), {2, plan::MEMORY, 1, 1e9}), 10e-3, 1e-5);
+}
+
+// Memory and storage cost what no node is charged with; who keeps rows needs
+// less of both.
+TEST(WhatIf, ACacheTakesAwayWhatNobodyIsChargedWithToo) {
+  TestRun run = Chain();
+  run.unattributed_seconds = 20e-3;
+  const Model model = ModelOf(run);
+  const absl::StatusOr<Model> cached =
+      Apply(model, {CacheAfter{2, plan::MEMORY, 1, 1e9}});
+  ASSERT_TRUE(cached.ok());
+  EXPECT_LT(cached->unattributed.value, 0.1 * model.unattributed.value);
+  const absl::StatusOr<Model> half =
+      Apply(model, {CacheAfter{2, plan::MEMORY, 0.5, 1e9}});
+  ASSERT_TRUE(half.ok());
+  EXPECT_NEAR(half->unattributed.value, 0.5 * model.unattributed.value,
+              0.05 * model.unattributed.value);
+}
+
 // What two threads cost that wake each other for each batch goes with a deeper
 // buffer; what nobody knows stays.
 TEST(WhatIf, ADeepBufferWakesFewer) {
