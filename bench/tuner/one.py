@@ -89,6 +89,7 @@ class Ours:
                 "rate_seen": before.rate,
                 "rate_modelled": before.possible.middle,
                 "rate_expected": before.expected.middle,
+                "rate_interval": [before.expected.low, before.expected.high],
                 "settings": [str(s.change() or s) for s in ours.settings],
                 "tried": [[t.what, t.is_kept, t.why] for t in before.tried],
             }

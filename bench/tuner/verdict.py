@@ -33,6 +33,8 @@ class Verdict:
     # Modelled / seen: of the naive pipeline, and of the tuned one.
     model_naive: float | None
     model_tuned: float | None
+    # Whether the tuned one was in the interval that was expected of it.
+    is_in_interval: bool | None
     error_limit: float
     unmet: tuple[str, ...]
     memory: float
@@ -55,6 +57,14 @@ def _upper(rates: list[float]) -> float:
         return rates[0]
     error = 1.25 * statistics.stdev(rates) / math.sqrt(len(rates))
     return statistics.median(rates) + 2 * error
+
+
+def _meets(expected: list[float], rates: list[float]) -> bool:
+    """Whether the interval has the median, as far as that is known."""
+    low, high = expected
+    upper = _upper(rates)
+    lower = 2 * statistics.median(rates) - upper
+    return low <= upper and lower <= high
 
 
 def of(row: Json) -> Verdict | None:
@@ -90,6 +100,9 @@ def of(row: Json) -> Verdict | None:
         else None,
         model_tuned=row["rate_expected"] / middle["ours"]
         if has_model and is_kept
+        else None,
+        is_in_interval=_meets(row["rate_interval"], rates["ours"])
+        if is_kept and "rate_interval" in row
         else None,
         error_limit=case.error_limit,
         unmet=tuple(what for what, ok in row.get("expects", []) if not ok),
@@ -186,6 +199,13 @@ def _totals(verdicts: list[Verdict]) -> list[str]:
         " mean",
         f"T3: {right} of {len(modelled)} rates modelled within their limit",
     ]
+    tuned = [v for v in verdicts if v.model_tuned is not None]
+    near = sum(abs((v.model_tuned or 0) - 1) <= v.error_limit for v in tuned)
+    inside = sum(bool(v.is_in_interval) for v in tuned)
+    out.append(
+        f"expected of {len(tuned)} tuned ones before they ran: {near} within "
+        f"that limit, {inside} within the interval that was said"
+    )
     peers = [v.times_autotune for v in verdicts if v.times_autotune]
     if peers:
         mean = statistics.geometric_mean(peers)
