@@ -201,10 +201,11 @@ def _totals(verdicts: list[Verdict]) -> list[str]:
     ]
     tuned = [v for v in verdicts if v.model_tuned is not None]
     near = sum(abs((v.model_tuned or 0) - 1) <= v.error_limit for v in tuned)
-    inside = sum(bool(v.is_in_interval) for v in tuned)
+    known = [v.is_in_interval for v in tuned if v.is_in_interval is not None]
     out.append(
         f"expected of {len(tuned)} tuned ones before they ran: {near} within "
-        f"that limit, {inside} within the interval that was said"
+        f"that limit, {sum(known)} of {len(known)} within the interval that "
+        "was said"
     )
     peers = [v.times_autotune for v in verdicts if v.times_autotune]
     if peers:

@@ -200,8 +200,8 @@ class Explanation:
     ) -> Prediction:
         """What other resources, or another pipeline, would bring.
 
-        Several changes count together. Settings that are not named are taken to
-        be as good as they can be.
+        Several changes count together. Settings that are named neither here nor
+        in the program are taken to be as good as they can be.
 
         Example:
             >>> e = ps.Dataset.range(10**6).batch(100).explain(seconds=0.5)
@@ -235,7 +235,8 @@ class Explanation:
             InvalidArgumentError: It cannot be moved, or not past what is there.
             NotFoundError: There is no such transformation.
         """
-        changes = _changes(
+        # Of rows as they were seen, before caches take some away.
+        changes = _moves(move) + _changes(
             {"cores": cores, "consumer": consumer, "disk": disk},
             {
                 "tasks": tasks,
@@ -247,7 +248,6 @@ class Explanation:
         )
         if fuse is not None:
             changes.append({"fuse": _name("fuse", fuse)})
-        changes += _moves(move)
         changes += _workers(workers_after, worker_cores, network)
         if not changes:
             raise refused(

@@ -368,6 +368,9 @@ def test_what_if_it_went_first():
     now = e.what_if(tasks={"map_2": 1})
     first = e.what_if(move={"filter_3": "map_2"}, tasks={"map_2": 1})
     assert first.rate.middle > 2 * now.rate.middle
+    # Rows are kept where they are after the move: the filter is below them.
+    kept = e.what_if(move={"filter_3": "map_2"}, cache="map_2")
+    assert kept.rate.middle > first.rate.middle
     with pytest.raises(ValueError, match='"filter_3" cannot be moved past'):
         e.what_if(move={"filter_3": None})
     with pytest.raises(ValueError, match="to be moved past; it has 0"):

@@ -170,6 +170,7 @@ void Subtract(const Snapshot::Node& before, Snapshot::Node& node,
   PENSTOCK_SUBTRACT(node, held_file_bytes);
   PENSTOCK_SUBTRACT(node, io_ops);
   PENSTOCK_SUBTRACT(node, io_ns);
+  PENSTOCK_SUBTRACT(node, io_cpu_ns);
   less.Field("service_ns")(before.service_ns(), *node.mutable_service_ns());
   less.Field("row_bytes")(before.row_bytes(), *node.mutable_row_bytes());
   less.Field("queue");

@@ -85,6 +85,7 @@ void FillFiles(const engine::Pipeline& pipeline, const engine::Run& run,
   out.set_io_bytes(io.bytes);
   out.set_io_ops(io.reads);
   out.set_io_ns(io.nanos);
+  out.set_io_cpu_ns(io.cpu_nanos);
   const int64_t sources = std::max<int64_t>(1, io.most_sources);
   const int64_t reads =
       engine::KnobOr(run.knobs[info.id].read_depth,
@@ -110,7 +111,7 @@ void FillNode(const engine::NodeStats& from, plan::Snapshot::Node& out) {
   out.set_errors(from.errors);
   out.set_largest_row_bytes(from.largest_row);
   out.set_self_ns(Nanos(from.self_ticks));
-  out.set_cpu_ns(Nanos(from.cpu_ticks) + from.io->cpu_nanos);
+  out.set_cpu_ns(Nanos(from.cpu_ticks));
   out.set_wait_input_ns(Nanos(from.wait_in_ticks));
   out.set_wait_room_ns(Nanos(from.wait_out_ticks));
   if (from.tasks > 0) {
@@ -169,7 +170,7 @@ plan::Snapshot TakeSnapshot(const FrameSender& sender,
     plan::Snapshot::Node* node = snapshot.add_nodes();
     *node = info.described;
     FillNode(stats, *node);
-    charged += node->cpu_ns();
+    charged += node->cpu_ns() + stats.io->cpu_nanos;
     node->set_why_not_kept(pipeline.WhyNotKept(info.id));
     if (const engine::KeptCounts& kept = run.kept[info.id];
         kept.held_bytes > 0 || kept.hits > 0) {

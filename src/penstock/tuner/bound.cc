@@ -88,9 +88,7 @@ Tasks TasksOf(const Model& model, KnobsAre knobs) {
 }
 
 double OverheadOf(const Model& model, double errors) {
-  double wakes = 0;
-  for (const NodeModel& node : model.nodes) wakes += WakesOf(node);
-  return wakes * model.resources.handoff + Shifted(model.unattributed, errors);
+  return HandOverCpu(model) + Shifted(model.unattributed, errors);
 }
 
 double Least(const std::vector<Limit>& limits) {

@@ -11,7 +11,6 @@ namespace {
 constexpr double kMaxUtilisation = 0.95;
 constexpr double kMaxCv = 10;
 constexpr double kWindowLoss = 0.05;
-constexpr double kWakesForTask = 0.125;
 
 }  // namespace
 
@@ -61,11 +60,18 @@ double ChunksHandedOver(const NodeModel& node) {
   return node.chunks / std::max(1.0, held / 2);
 }
 
-double WakesOf(const NodeModel& node) {
-  // Threads that compute are awake where it matters what they cost: where all
-  // of them have work.
-  const double wakes = node.buffer_rows > 0 ? 1 : kWakesForTask;
-  return wakes * ChunksHandedOver(node);
+double HandOverCpu(const NodeModel& node, const Resources& resources) {
+  const double each =
+      node.buffer_rows > 0 ? resources.wake : resources.task_handoff;
+  return each * ChunksHandedOver(node);
+}
+
+double HandOverCpu(const Model& model) {
+  double cpu = 0;
+  for (const NodeModel& node : model.nodes) {
+    cpu += HandOverCpu(node, model.resources);
+  }
+  return cpu;
 }
 
 double RowsPerChunk(const NodeModel& node) {

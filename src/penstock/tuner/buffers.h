@@ -31,9 +31,13 @@ double RowsPerChunk(const NodeModel& node);
 // buffer not each. 0 where nothing is handed over.
 double ChunksHandedOver(const NodeModel& node);
 
-// The same in times that a thread is woken, by what it costs: to hand a chunk
-// to a task is as much as some of one.
-double WakesOf(const NodeModel& node);
+// What a chunk for a task costs, of what waking a thread does: where it matters
+// what it costs, all threads are awake.
+inline constexpr double kWakesForTask = 0.125;
+
+// Core-seconds per root element for those; and of all nodes.
+double HandOverCpu(const NodeModel& node, const Resources& resources);
+double HandOverCpu(const Model& model);
 
 // Rows of the window that an engine gives `tasks` tasks by itself: each has a
 // chunk under way and another to begin.

@@ -49,22 +49,25 @@ TEST(OutputRows, AreWhatASlowerConsumerTakesAtOnce) {
   EXPECT_EQ(OutputRows(model, 1), 2);
 }
 
-TEST(WakesOf, DeepBuffersAndTasksTakeFew) {
+TEST(HandOverCpu, DeepBuffersAndTasksTakeLittle) {
+  Resources resources;
+  resources.wake = 16;
+  resources.task_handoff = 2;
   NodeModel node;
   node.visits = 64;
   node.chunks = 16;  // of 4 rows
-  EXPECT_EQ(WakesOf(node), 0);
+  EXPECT_EQ(HandOverCpu(node, resources), 0);
   node.hands_over = true;
   node.buffer_rows = 4;
-  EXPECT_EQ(WakesOf(node), 16);
+  EXPECT_EQ(HandOverCpu(node, resources), 16 * 16);
   node.buffer_rows = 8;
-  EXPECT_EQ(WakesOf(node), 16);
+  EXPECT_EQ(HandOverCpu(node, resources), 16 * 16);
   node.buffer_rows = 80;
-  EXPECT_NEAR(WakesOf(node), 1.6, 1e-9);
+  EXPECT_NEAR(HandOverCpu(node, resources), 1.6 * 16, 1e-9);
   node.buffer_rows = 0;
   node.parallelism = 2;
   EXPECT_EQ(ChunksHandedOver(node), 16);
-  EXPECT_LT(WakesOf(node), 4);
+  EXPECT_EQ(HandOverCpu(node, resources), 16 * 2);
 }
 
 TEST(HandOverRows, GrowWithTheRate) {

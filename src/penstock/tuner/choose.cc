@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "penstock/base/status.h"
 #include "penstock/tuner/buffers.h"
-#include "penstock/tuner/demand.h"
 #include "penstock/tuner/number_text.h"
 #include "penstock/tuner/what_if.h"
 
@@ -290,8 +289,7 @@ class Chooser final {
     const double tasks = TasksFor(node.scaling, work);
     const double chunk_time = node.chunks > 0 ? busy / node.chunks : busy;
     const bool is_worth_handing =
-        chunk_time > kWorthHandoffs * std::min(model_.resources.handoff,
-                                               kUsualHandoffSeconds);
+        chunk_time > kWorthHandoffs * model_.resources.wake;
     if (work < 0.5 && !is_worth_handing) {
       // The engine by itself hands over what is worth it, and notices when that
       // changes.

@@ -158,8 +158,8 @@ class Reader final {
     if (machine.has_disk_free_bytes()) {
       out.disk_free_bytes = static_cast<double>(machine.disk_free_bytes());
     }
-    out.handoff = machine.has_handoff_ns() ? Seconds(machine.handoff_ns())
-                                           : kUsualHandoffSeconds;
+    out.wake = machine.has_handoff_ns() ? Seconds(machine.handoff_ns())
+                                        : kUsualHandoffSeconds;
     ReadConsumer();
     model_.seconds = Seconds(Sum(
         [](const Snapshot& w) { return static_cast<double>(w.time_ns()); }));
@@ -298,6 +298,7 @@ class Reader final {
         ratio([](const Node& n) { return n.io_bytes() + n.held_file_bytes(); });
     node.disk_ops = ratio([](const Node& n) { return n.io_ops(); });
     node.read_time = seconds([](const Node& n) { return n.io_ns(); });
+    node.read_cpu = seconds([](const Node& n) { return n.io_cpu_ns(); });
     // Who waits for rows of others has them at the rate that was seen, whatever
     // its own work would allow.
     if (measured.op == plan::Node::kReceived &&
@@ -470,6 +471,9 @@ class Reader final {
         node.busy.value > 0 && node.cpu.value > 0
             ? std::clamp(node.cpu.value / node.busy.value, 1e-3, 1e3)
             : 1;
+    // Not of its tasks.
+    node.cpu.value += node.read_cpu.value;
+    node.cpu.error = std::hypot(node.cpu.error, node.read_cpu.error);
   }
 
   // Many reads under way all the time, and nobody said how fast the disk is:
@@ -572,12 +576,6 @@ class Reader final {
   }
 
   void ReadUnattributed() {
-    double chunks = 0;
-    double wakes = 0;
-    for (const NodeModel& node : model_.nodes) {
-      chunks += ChunksHandedOver(node);
-      wakes += WakesOf(node);
-    }
     Estimate rest = ratio_.Of([&](int w) {
       const Snapshot::Process& process = windows_[w].process();
       if (process.has_unattributed_cpu_ns()) {
@@ -586,18 +584,35 @@ class Reader final {
       if (!has_cpu_) return 0.0;
       double known = 0;
       for (const Snapshot::Node& node : windows_[w].nodes()) {
-        known += static_cast<double>(node.cpu_ns());
+        known += static_cast<double>(node.cpu_ns() + node.io_cpu_ns());
       }
       return Seconds(
           std::max(0.0, static_cast<double>(process.engine_cpu_ns()) - known));
     });
-    double& handoff = model_.resources.handoff;
-    // What was seen in all limits what hand-overs can have cost.
-    if (has_cpu_ && process_cpu_.value > 0 && wakes > 0) {
-      handoff = std::min(handoff * chunks, rest.value) / wakes;
+    FindHandOffs(rest.value);
+    const double known = HandOverCpu(model_);
+    model_.unattributed = {std::max(0.0, rest.value - known), rest.error};
+  }
+
+  // What was seen in all limits what hand-overs can have cost. A chunk for a
+  // task is taken to cost less than a wake, unless there are no others.
+  void FindHandOffs(double seen) {
+    Resources& out = model_.resources;
+    const double usual = out.wake;
+    out.task_handoff = usual * kWakesForTask;
+    if (!has_cpu_ || process_cpu_.value <= 0) return;
+    double wakes = 0;
+    double tasks = 0;
+    for (const NodeModel& node : model_.nodes) {
+      (node.buffer_rows > 0 ? wakes : tasks) += ChunksHandedOver(node);
     }
-    model_.unattributed = {std::max(0.0, rest.value - wakes * handoff),
-                           rest.error};
+    if (wakes > 0) {
+      out.wake = std::min(usual, seen / (wakes + kWakesForTask * tasks));
+      out.task_handoff = out.wake * kWakesForTask;
+    } else if (tasks > 0) {
+      out.task_handoff = std::min(usual, seen / tasks);
+      out.wake = std::min(usual, out.task_handoff / kWakesForTask);
+    }
   }
 
   const std::vector<Snapshot> windows_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "penstock/base/status.h"
+#include "penstock/tuner/buffers.h"
 #include "penstock/tuner/histogram.h"
 #include "penstock/tuner/legality.h"
 #include "penstock/tuner/number_text.h"
@@ -368,8 +369,9 @@ class Doctor final {
       if (node.inputs.size() != 1) continue;
       const NodeModel& input = model_.nodes[node.inputs[0]];
       if (!input.hands_over || input.is_sequential) continue;
-      if (input.chunks * model_.resources.handoff < input.busy.value) continue;
-      handed += input.chunks * model_.resources.handoff;
+      const double handing = HandOverCpu(input, model_.resources);
+      if (handing < input.busy.value) continue;
+      handed += handing;
       changes.push_back(Fuse{measured_[i].id});
       if (names.size() < 3) names.push_back(NameOf(node.inputs[0]));
     }

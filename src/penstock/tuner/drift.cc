@@ -71,8 +71,11 @@ Demands DemandsOf(const Model& model) {
   for (size_t i = 0; i < model.nodes.size(); ++i) {
     const NodeModel& node = model.nodes[i];
     const Measured& measured = (*model.measured)[i];
+    // That of its tasks: it is held against their time.
+    Estimate cpu = node.cpu;
+    cpu.value = std::max(0.0, cpu.value - node.read_cpu.value);
     demands.nodes.push_back(
-        {measured.id, measured.name, node.busy, node.cpu, node.read_time});
+        {measured.id, measured.name, node.busy, cpu, node.read_time});
   }
   if (model.resources.consumer_time) {
     demands.consumer_time = *model.resources.consumer_time;

@@ -24,6 +24,11 @@ struct Estimate {
   double error = 0;
 };
 
+inline void Scale(Estimate& estimate, double factor) {
+  estimate.value *= factor;
+  estimate.error *= factor;
+}
+
 // `low` and `high` are two standard errors away, and more where the model knows
 // less.
 struct Interval {
@@ -70,7 +75,9 @@ struct NodeModel {
   // Of a task: work of the node, alone, corrected for preemption and for the
   // other tasks of the node.
   Estimate busy;
-  Estimate cpu;               // core-seconds, Python processes included
+  // Core-seconds, Python processes included, and of those:
+  Estimate cpu;
+  Estimate read_cpu;          // of threads that wait for storage
   double cores_per_task = 1;  // cpu / busy
   Estimate disk_bytes;
   Estimate file_bytes;  // as they lie in files, those that memory held too
@@ -121,7 +128,10 @@ struct Resources {
   std::optional<double> network_bytes_per_second;
   // Of copies in memory, by all cores together.
   std::optional<double> memory_bytes_per_second;
-  double handoff = 0;  // core-seconds to wake a thread that is handed rows
+  // Core-seconds for a chunk that a thread is woken for, and for one that is
+  // given to a task.
+  double wake = 0;
+  double task_handoff = 0;
   // Of the consumer alone, between two elements. Unset: it never waited for
   // itself, or was not measured.
   std::optional<Estimate> consumer_time;

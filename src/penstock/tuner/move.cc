@@ -12,11 +12,6 @@
 namespace penstock::tuner {
 namespace {
 
-void Scale(Estimate& estimate, double factor) {
-  estimate.value *= factor;
-  estimate.error *= factor;
-}
-
 // Whether its rows are other rows than its input's: some of them together, or
 // parts of them.
 bool Regroups(plan::Node::OpCase op) {
@@ -67,9 +62,8 @@ class Mover final {
     const bool is_up = before < moved;
     // Those that it goes past, source first, and whom it comes after.
     std::vector<int> passed;
-    const int top = is_up ? model_.nodes[moved].inputs[0] : before;
     const int end = is_up ? before : moved;
-    int at = is_up ? top : LastBefore(before);
+    int at = is_up ? model_.nodes[moved].inputs[0] : LastBefore(before);
     while (at != end) {
       if (at < end || at < 0) return NoChain(moved, before);
       PENSTOCK_RETURN_IF_ERROR(ExpectOneInput(at));
@@ -85,7 +79,9 @@ class Mover final {
       PENSTOCK_RETURN_IF_ERROR(ExpectOneUser(moved, moved, before));
     }
     std::reverse(passed.begin(), passed.end());
+    PENSTOCK_RETURN_IF_ERROR(ExpectComputed(moved));
     for (int each : passed) {
+      PENSTOCK_RETURN_IF_ERROR(ExpectComputed(each));
       PENSTOCK_RETURN_IF_ERROR(ExpectSameRows(moved, each));
     }
     if (passed.empty()) return absl::OkStatus();  // It is there already.
@@ -131,6 +127,16 @@ class Mover final {
   absl::Status ExpectOneUser(int place, int moved, int before) const {
     if (users_[place].size() <= 1) return absl::OkStatus();
     return NoChain(moved, before);
+  }
+
+  absl::Status ExpectComputed(int place) const {
+    const bool is_kept = model_.nodes[place].is_cached ||
+                         measured_[place].has_cache ||
+                         measured_[place].op == plan::Node::kCache;
+    if (!is_kept) return absl::OkStatus();
+    return Refused(place,
+                   "has rows that are kept, or is below some that are: what "
+                   "they would cost elsewhere was not seen");
   }
 
   absl::Status ExpectSameRows(int moved, int passed) const {
@@ -231,16 +237,19 @@ class Mover final {
     }
     model_.nodes[first].inputs[0] = is_up ? moved : source;
     model_.nodes[moved].inputs[0] = is_up ? source : last;
-    NodeModel& node = model_.nodes[moved];
-    // Whoever ran inline with those around it does so with its new ones.
-    if (!node.hands_over) node.stage = model_.nodes[is_up ? first : last].stage;
+    GiveStages(moved, passed, source, is_up);
 
+    const int old_root = static_cast<int>(model_.nodes.size()) - 1;
     std::vector<int> order;  // new place -> old
-    for (int i = 0; i < static_cast<int>(model_.nodes.size()); ++i) {
+    for (int i = 0; i <= old_root; ++i) {
       if (i == moved) continue;
       if (is_up && i == first) order.push_back(moved);
       order.push_back(i);
       if (!is_up && i == last) order.push_back(moved);
+    }
+    if (moved == old_root) {  // What nobody needs may lie between.
+      order.erase(std::find(order.begin(), order.end(), last));
+      order.push_back(last);
     }
     std::vector<int> now(order.size());
     for (size_t i = 0; i < order.size(); ++i) {
@@ -265,27 +274,36 @@ class Mover final {
         std::move(places));
   }
 
+  // Who pulls whom: a buffer is filled by a task of its own, which runs what is
+  // below it.
+  void GiveStages(int moved, const std::vector<int>& passed, int source,
+                  bool is_up) {
+    using Stage = std::optional<uint32_t>;
+    NodeModel& node = model_.nodes[moved];
+    const Stage above = node.stage;
+    const Stage below = model_.nodes[is_up ? passed.back() : source].stage;
+    node.stage = model_.nodes[is_up ? source : passed.back()].stage;
+    if (node.buffer_rows <= 0) return;
+    // Those that it went past were on its other side.
+    const Stage from = is_up ? below : above;
+    const Stage to = is_up ? above : below;
+    if (is_up && node.stage == from) node.stage = to;
+    for (int each : passed) {
+      Stage& stage = model_.nodes[each].stage;
+      if (stage == from) stage = to;
+    }
+  }
+
   Model& model_;
   const std::vector<Measured> measured_;  // as it was
   std::vector<std::vector<int>> users_;
 };
 
-absl::StatusOr<int> Find(const Model& model, uint32_t id) {
-  const std::optional<int> place = FindNode(model, id);
-  if (place) return *place;
-  return absl::InvalidArgumentError(
-      absl::StrCat("what if: node must be one of the model's; got ", id));
-}
-
 }  // namespace
 
-absl::Status Move(Model& model, uint32_t node, std::optional<uint32_t> before) {
-  PENSTOCK_ASSIGN_OR_RETURN(const int moved, Find(model, node));
-  int place = static_cast<int>(model.nodes.size());
-  if (before) {
-    PENSTOCK_ASSIGN_OR_RETURN(place, Find(model, *before));
-  }
-  return Mover(model).Run(moved, place);
+absl::Status Move(Model& model, int node, std::optional<int> before) {
+  const int end = static_cast<int>(model.nodes.size());
+  return Mover(model).Run(node, before.value_or(end));
 }
 
 }  // namespace penstock::tuner

@@ -2,7 +2,6 @@
 // was seen of it: how many rows it gives for one, and how large they are.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -10,12 +9,13 @@
 
 namespace penstock::tuner {
 
-// Has `node` run right before `before`, or last of all. Whoever it goes past
-// has as many more or fewer rows as it leaves in or out, and they are larger or
-// smaller as it makes them: functions cost by their rows, what hands rows on by
-// its bytes. Past a batch its rows are others, and its work is the same.
-// Places of nodes change. InvalidArgument where the two have no chain between
-// them, or rows would be others than those that the node knows.
-absl::Status Move(Model& model, uint32_t node, std::optional<uint32_t> before);
+// Has the node at one place run right before that at another, or last of all.
+// Whoever it goes past has as many more or fewer rows as it leaves in or out,
+// and they are larger or smaller as it makes them: functions cost by their
+// rows, what hands rows on by its bytes. Past a batch its rows are others, and
+// its work is the same. Places of nodes change. InvalidArgument where the two
+// have no chain between them, rows would be others than those that the node
+// knows, or rows are kept there, so that nobody saw what they cost.
+absl::Status Move(Model& model, int node, std::optional<int> before);
 
 }  // namespace penstock::tuner

@@ -1,6 +1,8 @@
 #include "penstock/tuner/move.h"
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,16 +30,15 @@ TestRun LateFilter() {
   return run;
 }
 
-uint32_t IdOf(const Model& model, const std::string& name) {
-  return (*model.measured)[PlaceOf(model, name)].id;
+std::optional<int> PlaceOrEnd(const Model& model, const std::string& name) {
+  return name.empty() ? std::nullopt : std::optional(PlaceOf(model, name));
 }
 
 Model Moved(const Model& model, const std::string& node,
             const std::string& before) {
   Model moved = model;
-  std::optional<uint32_t> place;
-  if (!before.empty()) place = IdOf(model, before);
-  const absl::Status status = Move(moved, IdOf(model, node), place);
+  const absl::Status status =
+      Move(moved, PlaceOf(model, node), PlaceOrEnd(model, before));
   EXPECT_TRUE(status.ok()) << status;
   return moved;
 }
@@ -108,6 +109,39 @@ TEST(Move, PastABatchRowsAreOthersAndTheirWorkTheSame) {
   EXPECT_NEAR(CpuOf(moved, "batch"), CpuOf(model, "batch") / 4, 1e-6);
 }
 
+// Reading and batching take 10 ms each, of one task together or of two.
+TEST(Move, WhatABufferTakesApartRunsInTwoTasks) {
+  const auto in_order = [](const std::vector<std::string>& names) {
+    TestRun run;
+    for (const std::string& name : names) {
+      TestNode node = Map(name, name == "ahead" ? 1e-9 : 10e-3, 1000, 1);
+      node.is_sequential = true;
+      node.inputs = std::nullopt;
+      if (name == "read") node = Source(1000, 1), node.cpu_seconds = 10e-3;
+      if (name == "ahead") {
+        node.op = plan::Node::kPrefetch;
+        node.buffer_rows = 8;
+      }
+      run.nodes.push_back(node);
+    }
+    run.has_stages = false;
+    run.cores = 8;
+    run.rate = 40;
+    return ModelOf(run);
+  };
+  const auto rate = [](const Model& model) {
+    return FindBound(model, KnobsAre::kFree).rate.middle;
+  };
+  const Model apart = in_order({"read", "ahead", "work"});
+  const Model together = in_order({"read", "work", "ahead"});
+  ASSERT_NEAR(rate(apart), 100, 1);
+  ASSERT_NEAR(rate(together), 50, 1);
+  EXPECT_NEAR(rate(Moved(apart, "work", "ahead")), 50, 1);
+  EXPECT_NEAR(rate(Moved(apart, "ahead", "")), 50, 1);
+  EXPECT_NEAR(rate(Moved(together, "ahead", "work")), 100, 1);
+  EXPECT_NEAR(rate(Moved(together, "work", "")), 100, 1);
+}
+
 TEST(Move, ToWhereItIsChangesNothing) {
   const Model model = ModelOf(LateFilter());
   EXPECT_EQ(NamesOf(Moved(model, "decode", "filter")), NamesOf(model));
@@ -122,6 +156,10 @@ TEST(Move, RefusesWhatMeansNothing) {
   TestNode zip = Of(Map("", 1e-6), "zip", plan::Node::kZip);
   zip.inputs = std::vector<uint32_t>{1, 2};
   zipped.nodes = {Source(), a, b, zip, Map("c", 1e-3)};
+  TestRun kept;
+  kept.nodes = {Source(), Map("decode", 1e-3),
+                Of(Map("", 1e-9), "cache", plan::Node::kCache),
+                Map("map", 1e-3)};
   struct Case {
     TestRun run;
     std::string node;
@@ -137,18 +175,16 @@ TEST(Move, RefusesWhatMeansNothing) {
            {zipped, "a", "c", "it has 2"},
            {zipped, "a", "b", "no"},
            {zipped, "c", "a", "it has 2"},
+           {kept, "map", "cache", "rows that are kept"},
+           {kept, "map", "decode", "rows that are kept"},
        }) {
     Model model = ModelOf(each.run);
     const absl::Status status =
-        Move(model, IdOf(model, each.node),
-             each.before.empty() ? std::nullopt
-                                 : std::optional(IdOf(model, each.before)));
+        Move(model, PlaceOf(model, each.node), PlaceOrEnd(model, each.before));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(each.want))
         << each.node << " before " << each.before;
   }
-  Model model = ModelOf(LateFilter());
-  EXPECT_FALSE(Move(model, 99, std::nullopt).ok());
 }
 
 }  // namespace

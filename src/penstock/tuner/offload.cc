@@ -1,5 +1,6 @@
 #include "penstock/tuner/offload.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -21,62 +22,79 @@ void Add(Estimate& to, const Estimate& more) {
   to.error = std::hypot(to.error, more.error);
 }
 
+absl::Status Refused(const Measured& node, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("what if: \"", node.name, "\" ", why));
+}
+
+// All that the node needs, itself left out.
+std::vector<int> AllBelow(const Model& model, int place) {
+  std::vector<bool> is_below(model.nodes.size(), false);
+  is_below[place] = true;
+  std::vector<int> found;
+  for (int i = place; i >= 0; --i) {
+    if (!is_below[i]) continue;
+    if (i != place) found.push_back(i);
+    for (int input : model.nodes[i].inputs) is_below[input] = true;
+  }
+  return found;
+}
+
 }  // namespace
 
-absl::Status Offload(Model& model, uint32_t after, double cores,
+absl::Status Offload(Model& model, int after, double cores,
                      std::optional<double> network_bytes_per_second) {
-  const std::optional<int> place = FindNode(model, after);
-  if (!place) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("what if: node must be one of the model's; got ", after));
+  const Measured& measured = (*model.measured)[after];
+  if (model.nodes[after].inside >= 0) {
+    return Refused(measured,
+                   "is inside a function; workers do what is up to a "
+                   "transformation");
   }
-  const Measured& measured = (*model.measured)[*place];
-  std::vector<int> there = OnlyBelow(model, *place);
-  there.push_back(*place);
+  std::vector<int> there = OnlyBelow(model, after);
+  if (there.size() < AllBelow(model, after).size()) {
+    return Refused(measured,
+                   "shares its input with others, which would be read there "
+                   "and here");
+  }
+  there.push_back(after);
   for (int each : there) {
     const Measured& node = (*model.measured)[each];
     if (node.op == plan::Node::kReceived) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("what if: rows of \"", node.name,
-                       "\" come from a service's workers already"));
-    }
-    if (model.nodes[each].inside >= 0 && each == *place) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("what if: workers do what is up to a transformation; \"",
-                       node.name, "\" is inside the function of \"",
-                       (*model.measured)[model.nodes[each].inside].name, "\""));
+      return Refused(node, "has its rows from a service's workers already");
     }
   }
-  const double bytes = model.nodes[*place].visits * measured.row_bytes;
+  const double bytes = model.nodes[after].visits * measured.row_bytes;
   const double sending = bytes * kHandOnSeconds;
   const Estimate handing = {sending, kHandOnError * sending};
-  double cpu_here = 0;
-  for (const NodeModel& node : model.nodes) cpu_here += node.cpu.value;
-  Estimate work = handing;
+  double all = 0;
+  for (const NodeModel& node : model.nodes) all += node.cpu.value;
+  Estimate work;
   for (int each : there) Add(work, model.nodes[each].cpu);
   // What nobody was charged with goes where most of the work does.
-  const double share =
-      cpu_here > 0 ? (work.value - handing.value) / cpu_here : 0;
-  Add(work,
-      {share * model.unattributed.value, share * model.unattributed.error});
-  model.unattributed.value *= 1 - share;
-  model.unattributed.error *= 1 - share;
+  const double share = all > 0 ? std::clamp(work.value / all, 0.0, 1.0) : 0;
+  Estimate nobodys = model.unattributed;
+  Scale(nobodys, share);
+  Scale(model.unattributed, 1 - share);
+  Add(work, nobodys);
+  Add(work, handing);
 
   for (int each : there) {
     NodeModel& node = model.nodes[each];
-    for (Estimate* of :
-         {&node.busy, &node.cpu, &node.disk_bytes, &node.file_bytes,
-          &node.disk_ops, &node.read_time, &node.kept_bytes}) {
+    for (Estimate* of : {&node.busy, &node.cpu, &node.read_cpu,
+                         &node.disk_bytes, &node.file_bytes, &node.disk_ops,
+                         &node.read_time, &node.kept_bytes}) {
       *of = Estimate{};
     }
-    if (each != *place) {
+    if (each != after) {
       node.visits = node.chunks = 0;
       node.is_cached = true;
     }
   }
-  NodeModel& node = model.nodes[*place];
+  NodeModel& node = model.nodes[after];
   node.busy = node.cpu = handing;
   node.cores_per_task = 1;
+  node.scaling = {};
+  node.keeps_order = node.is_reorder_pinned = false;
   node.reorder_rows = 0;
   node.is_serialized = node.is_sequential = false;
   node.is_pinned = false;  // one thread receives for each worker

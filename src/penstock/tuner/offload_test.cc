@@ -81,6 +81,15 @@ TEST(Offload, RefusesWhatMeansNothing) {
               HasSubstr("the network's bytes a second must be over 0"));
   EXPECT_THAT(refused(received, {decode, 4, std::nullopt}),
               HasSubstr("from a service's workers already"));
+  TestRun shared;
+  TestNode other = Map("other", 1e-3);
+  other.inputs = std::vector<uint32_t>{0};
+  TestNode zip = Map("zip", 1e-6);
+  zip.op = plan::Node::kZip;
+  zip.inputs = std::vector<uint32_t>{1, 2};
+  shared.nodes = {Source(), Map("decode", 1e-3), other, zip};
+  EXPECT_THAT(refused(ModelOf(shared), {decode, 4, std::nullopt}),
+              HasSubstr("shares its input with others"));
 }
 
 }  // namespace

@@ -353,6 +353,73 @@ plan::Snapshot Senseless(Random& random) {
   return snapshot;
 }
 
+Change SomeChange(Random& random, const Model& model) {
+  const auto node = [&] {
+    return (*model.measured)[random() % model.nodes.size()].id;
+  };
+  switch (random() % 6) {
+    case 0:
+      return CacheAfter{node(), random() % 2 == 0 ? plan::MEMORY : plan::DISK,
+                        Between(random, 0.01, 1), 1e9};
+    case 1:
+      return Fuse{node()};
+    case 2:
+      return OnWorkers{node(), 8, std::nullopt};
+    case 3:
+      return SetTasks{node(), 3};
+    case 4:
+      return MoveNode{node(), std::nullopt};
+    default:
+      return MoveNode{node(), node()};
+  }
+}
+
+// Inputs come before users, the root comes last, and numbers are numbers.
+void ExpectWhole(const Model& model, uint32_t root, int trial) {
+  ASSERT_EQ(model.nodes.size(), model.measured->size());
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    const uint32_t id = (*model.measured)[i].id;
+    ASSERT_EQ(FindNode(model, id), static_cast<int>(i)) << trial;
+    for (int input : model.nodes[i].inputs) {
+      ASSERT_GE(input, 0) << trial;
+      ASSERT_LT(input, static_cast<int>(i)) << trial;
+    }
+  }
+  std::vector<bool> is_needed(model.nodes.size(), false);
+  is_needed.back() = true;
+  for (size_t i = model.nodes.size(); i-- > 0;) {
+    for (int input : model.nodes[i].inputs) {
+      is_needed[input] = is_needed[input] || is_needed[i];
+    }
+  }
+  ASSERT_TRUE(is_needed[*FindNode(model, root)]) << trial;
+  for (KnobsAre knobs : {KnobsAre::kInForce, KnobsAre::kFree}) {
+    ASSERT_TRUE(IsGood(FindBound(model, knobs).rate)) << trial;
+  }
+}
+
+TEST(Properties, WhateverIsChangedTheModelIsWhole) {
+  Random random(8);
+  int changed = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    absl::StatusOr<Model> model =
+        trial % 2 == 0 ? absl::StatusOr<Model>(ModelOf(Likely(random)))
+                       : Measure({Senseless(random)});
+    if (!model.ok() || model->nodes.empty()) continue;
+    const uint32_t root = model->measured->back().id;
+    for (int step = 0; step < 3; ++step) {
+      const absl::StatusOr<Model> then =
+          Apply(*model, {SomeChange(random, *model)});
+      if (!then.ok()) continue;
+      ++changed;
+      ExpectWhole(*then, root, trial);
+      if (testing::Test::HasFatalFailure()) return;
+      *model = *then;
+    }
+  }
+  EXPECT_GT(changed, 1000);
+}
+
 TEST(Properties, NumbersThatMeanNothingDoNoHarm) {
   Random random(7);
   int measured = 0;

@@ -22,15 +22,11 @@ constexpr double kUsualCopyBytesPerSecond = 12e9;
 constexpr double kShareOfOneCore = 0.5;
 constexpr double kCopyError = 0.3;
 
-void Scale(Estimate& estimate, double factor) {
-  estimate.value *= factor;
-  estimate.error *= factor;
-}
-
 void ScaleAll(NodeModel& node, double factor) {
-  for (Estimate* each : {&node.busy, &node.cpu, &node.disk_bytes,
-                         &node.disk_ops, &node.read_time, &node.kept_bytes,
-                         &node.workers_time, &node.network_bytes}) {
+  for (Estimate* each :
+       {&node.busy, &node.cpu, &node.read_cpu, &node.disk_bytes, &node.disk_ops,
+        &node.read_time, &node.kept_bytes, &node.workers_time,
+        &node.network_bytes}) {
     Scale(*each, factor);
   }
   node.chunks *= factor;
@@ -227,7 +223,15 @@ class Changer final {
   }
 
   absl::Status operator()(const MoveNode& change) {
-    return Move(model_, change.node, change.before);
+    PENSTOCK_ASSIGN_OR_RETURN(const int node, PlaceOf(change.node));
+    const double before = AllCpu();
+    std::optional<int> place;
+    if (change.before) {
+      PENSTOCK_ASSIGN_OR_RETURN(place, PlaceOf(*change.before));
+    }
+    PENSTOCK_RETURN_IF_ERROR(Move(model_, node, place));
+    if (before > 0) Scale(model_.unattributed, AllCpu() / before);
+    return absl::OkStatus();
   }
 
   absl::Status operator()(const OnWorkers& change) {
@@ -236,7 +240,8 @@ class Changer final {
       PENSTOCK_RETURN_IF_ERROR(Positive("the network's bytes a second",
                                         *change.network_bytes_per_second));
     }
-    return Offload(model_, change.after, change.cores,
+    PENSTOCK_ASSIGN_OR_RETURN(const int after, PlaceOf(change.after));
+    return Offload(model_, after, change.cores,
                    change.network_bytes_per_second);
   }
 
@@ -288,11 +293,16 @@ class Changer final {
            op == plan::Node::kShuffle || op == plan::Node::kFilter;
   }
 
-  absl::StatusOr<NodeModel*> Find(uint32_t id) {
+  absl::StatusOr<int> PlaceOf(uint32_t id) const {
     const std::optional<int> place = FindNode(model_, id);
-    if (place) return &model_.nodes[*place];
+    if (place) return *place;
     return absl::InvalidArgumentError(
         absl::StrCat("what if: node must be one of the model's; got ", id));
+  }
+
+  absl::StatusOr<NodeModel*> Find(uint32_t id) {
+    PENSTOCK_ASSIGN_OR_RETURN(const int place, PlaceOf(id));
+    return &model_.nodes[place];
   }
 
   Model& model_;

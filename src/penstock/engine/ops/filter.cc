@@ -62,11 +62,17 @@ class FilterStream final : public Stream {
   absl::StatusOr<Pull> DoNext(const Request& request) override {
     PENSTOCK_RETURN_IF_ERROR(failure_);
     int64_t bytes = 0;
-    uint64_t since = 0;
+    uint64_t since = 0;  // when the first row was kept
+    const auto is_late = [&] {
+      return static_cast<double>(Ticks() - since) * NanosPerTick() >
+             kPatienceNanos;
+    };
     for (int tries = 0; tries < 64; ++tries) {
       const int64_t held = kept_.rows();
+      // Rows that are all kept may be computed where their batch is made.
       absl::StatusOr<Pull> pull =
-          input_->Next({request.max_rows - held, request.waker});
+          input_->Next({request.max_rows - held, request.waker,
+                        held == 0 ? request.group : Group()});
       if (!pull.ok() || !pull->has_rows()) {
         if (held == 0) return pull;
         failure_ = pull.status();
@@ -78,20 +84,24 @@ class FilterStream final : public Stream {
         break;
       }
       Select(*judged);
-      if (rows_.empty()) continue;
+      if (rows_.empty()) {
+        if (held > 0 && is_late()) break;
+        continue;
+      }
       const bool are_all =
           static_cast<int64_t>(rows_.size()) == judged->chunk.rows;
       Chunk chunk =
           are_all ? std::move(judged->chunk) : Gather(judged->chunk, rows_);
+      if (held == 0 && (are_all || !gathers_)) {
+        return Pull::Rows(std::move(chunk));
+      }
+      if (held == 0) since = Ticks();
       bytes += chunk.NumBytes();
       const int64_t rows = held + chunk.rows;
-      const uint64_t now = Ticks();
-      if (since == 0) since = now;
       const bool is_enough =
-          !gathers_ || rows >= request.max_rows ||
+          rows >= request.max_rows ||
           (rows >= kManyRows && 2 * rows >= request.max_rows) ||
-          bytes >= kEnoughBytes ||
-          static_cast<double>(now - since) * NanosPerTick() > kPatienceNanos;
+          bytes >= kEnoughBytes || (held > 0 && is_late());
       if (is_enough && held == 0) return Pull::Rows(std::move(chunk));
       kept_.Append(chunk, 0, chunk.rows);
       if (is_enough) break;

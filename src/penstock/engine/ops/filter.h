@@ -3,7 +3,7 @@
 //
 //   Order        that of the input
 //   Cardinality  unknown
-//   Memory       none
+//   Memory       a quarter of a chunk, while a pull gathers what it keeps
 //   Threads      one caller at a time
 //   Checkpoint   the input's position; of take_while, whether it has ended
 //   Errors       the input's and the predicate's, each at its element

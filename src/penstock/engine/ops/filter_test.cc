@@ -104,6 +104,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(FilterContract, Holds) {
   CheckContract(Filter(Range(120), IsMultipleOf(3)));
+  // Strings, rows of different sizes, and large ones, of several pulls.
+  CheckContract(Filter(Enumerate(Words(120)), IsMultipleOf(5)));
+  CheckContract(Filter(Enumerate(Map(Range(120), UpTo())), IsMultipleOf(5)));
+  CheckContract(Filter(Enumerate(Batch(Range(12'000), 100)), IsMultipleOf(5)));
+  // Random numbers hang on where a row came from.
+  CheckContract(Map(Filter(Range(120), IsMultipleOf(5)), RandomNumber()),
+                {.repeats_itself = false});
   CheckContract(Filter(Map(Range(60), FailsWhere(7, 2)), IsMultipleOf(2)));
   CheckContract(TakeWhile(Range(50), IsLessThan(20)));
   CheckContract(TakeWhile(Map(Range(50), FailsWhere(7, 2)), IsLessThan(20)));

@@ -224,12 +224,12 @@ class Forecaster final {
     made.mutable_knobs()->clear_nodes();
     double charged = 0;
     for (const Snapshot::Node& node : snapshot.nodes()) {
-      charged -= static_cast<double>(node.cpu_ns());
+      charged -= static_cast<double>(node.cpu_ns() + node.io_cpu_ns());
     }
     for (size_t i = 0; i < planned_.nodes.size(); ++i) {
       Snapshot::Node& node = *made.add_nodes();
       node = Counted(snapshot, i);
-      charged += static_cast<double>(node.cpu_ns());
+      charged += static_cast<double>(node.cpu_ns() + node.io_cpu_ns());
       const int like = rules_[i].like;
       if (like < 0) continue;
       const auto knobs =
@@ -297,6 +297,7 @@ class Forecaster final {
       node.set_io_bytes(node.io_bytes() + times(factor, part.io_bytes()));
       node.set_io_ops(node.io_ops() + times(factor, part.io_ops()));
       node.set_io_ns(node.io_ns() + times(factor, part.io_ns()));
+      node.set_io_cpu_ns(node.io_cpu_ns() + times(factor, part.io_cpu_ns()));
       node.set_held_file_bytes(node.held_file_bytes() +
                                times(factor, part.held_file_bytes()));
       if (part.has_active_task_ns()) {
