@@ -46,6 +46,9 @@ _LEAST_WHILE_KEEPING = 0.8
 _LEAST_GAIN = 0.02
 # What is slower by less may hold less instead.
 _MOST_LOSS = 0.05
+# A gain, and of the longest run, from which on one that is longer is no use.
+_WORTH_LONGER = 0.1
+_LONG = 0.8
 # Beyond a budget, with what measuring itself may be wrong by.
 _OVER = 1.1
 # A trace, in parts that are long.
@@ -482,9 +485,12 @@ def _judge(
         )
         if saved:
             return True, f"as fast ({100 * share:+.0f} %), and {saved}"
+    longer = ""
+    if share > _WORTH_LONGER and seconds < _LONG * _MAX_SECONDS:
+        longer = f"; a longer run may tell: seconds={_MAX_SECONDS:g}"
     return False, (
         f"{100 * share:+.0f} % is not beyond what chance gives "
-        f"({100 * math.expm1(noise):.0f} %)"
+        f"({100 * math.expm1(noise):.0f} %){longer}"
     )
 
 

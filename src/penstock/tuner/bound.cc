@@ -23,6 +23,8 @@ constexpr double kKeptError = 0.2;
 constexpr double kWithinReach = 2;
 // Times the lowest limit: what is so near is felt, too.
 constexpr double kNearlyTheLimit = 1.5;
+// Of the time of what is the limit: waits that are shorter are nobody's wall.
+constexpr double kFeltWait = 0.05;
 
 double Shifted(const Estimate& estimate, double errors) {
   // However uncertain, what was seen to cost something costs something.
@@ -354,6 +356,7 @@ class Solver final {
       const NodeModel& node = model_.nodes[i];
       if (node.buffer_rows <= 0 || node.is_cached) continue;
       const double wakes = node.visits / static_cast<double>(node.buffer_rows);
+      if (wakes * kWakeSeconds * nodes < kFeltWait) continue;
       Add(Wall::kHandOver, static_cast<int>(i),
           1 / nodes + wakes * kWakeSeconds, 1);
     }
