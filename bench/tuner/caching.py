@@ -214,6 +214,7 @@ CASES = (
         warm_batches=_EPOCH + 2,
         **_AT_MEMORY_SPEED,
         online_seconds=0.5,
+        is_as_written=True,
         share=0.9,
     ),
     Case(

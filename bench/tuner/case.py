@@ -50,6 +50,8 @@ class Case:
     has_peer: bool = True
     # Found while it runs, in this many seconds, instead of by tune().
     online_seconds: float = 0
+    # With the numbers of the naive program, instead of AUTOTUNE in their place.
+    is_as_written: bool = False
     # Enters the context that the case needs (a slow disk, a control group);
     # None, or the reason why it cannot run here.
     enter: Callable[[], str | None] | None = None

@@ -161,6 +161,8 @@ class Ours:
         # Nothing is set: all is for the engine to find.
         is_cache = {n for n, axis in case.axes.items() if axis.kind == "cache"}
         point = {n: 0 if n in is_cache else ps.AUTOTUNE for n in case.naive}
+        if case.is_as_written:
+            point = dict(case.naive)
         memory = case.budget.get("memory")
         options = ps.Options(
             memory_budget=int(float(memory.removesuffix("MB")) * 1e6)
