@@ -109,8 +109,10 @@ class Solver final {
     AddNodes();
     AddStages();
     AddDisk();
-    AddKept();
-    AddNetwork();
+    AddBytes(Wall::kKeptBytes, &NodeModel::kept_bytes,
+             model_.resources.kept_bytes_per_second, kKeptError);
+    AddBytes(Wall::kNetworkBytes, &NodeModel::network_bytes,
+             model_.resources.network_bytes_per_second, 0);
     AddMemory(Least(limits_));
     double producer = Least(limits_);
     producer = std::min(producer, AddCores(producer));
@@ -236,25 +238,15 @@ class Solver final {
         bytes / time * sure);
   }
 
-  void AddKept() {
-    const Resources& resources = model_.resources;
-    if (!resources.kept_bytes_per_second) return;
+  // Bytes of all nodes, of what gives so many a second; `error` is of that.
+  void AddBytes(Wall wall, Estimate NodeModel::*of,
+                const std::optional<double>& speed, double error) {
+    if (!speed) return;
     double bytes = 0;
     for (const NodeModel& node : model_.nodes) {
-      bytes += Shifted(node.kept_bytes, errors_);
+      bytes += Shifted(node.*of, errors_);
     }
-    Add(Wall::kKeptBytes, -1, bytes,
-        *resources.kept_bytes_per_second * (1 - errors_ * kKeptError));
-  }
-
-  void AddNetwork() {
-    const Resources& resources = model_.resources;
-    if (!resources.network_bytes_per_second) return;
-    double bytes = 0;
-    for (const NodeModel& node : model_.nodes) {
-      bytes += Shifted(node.network_bytes, errors_);
-    }
-    Add(Wall::kNetworkBytes, -1, bytes, *resources.network_bytes_per_second);
+    Add(wall, -1, bytes, *speed * (1 - errors_ * error));
   }
 
   // Rows that are copied go through memory. Named where it is within reach:
